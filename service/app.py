@@ -12,6 +12,7 @@ from fastapi.middleware.gzip import GZipMiddleware
 
 from service import bootstrap
 from service.api import openapi, problems
+from service.api.audited import Audited
 from service.api.middleware import RequestGuard
 from service.api.open_streams import OpenStreams
 from service.api.publisher import Publisher
@@ -40,7 +41,9 @@ from service.context import Context
 from service.controllers import background
 from service.db.engine import Database
 from service.estimation.forecasts import Estimator
+from service.identity import refusals
 from service.identity.callers import Tokens
+from service.identity.refusals import Refusals
 from service.identity.sessions import Codes
 from service.identity.sign_in_limits import SignInLimits
 from service.infra.broker_accounts import BrokerAccounts
@@ -132,7 +135,9 @@ def create_app(settings: Settings) -> FastAPI:
     secret_store.report_unreadable(db, ctx.secret_keys)
     app.state.open_streams = OpenStreams(settings.streams_per_user)
     app.state.sign_in_limits = SignInLimits(ctx.monotonic)
+    app.state.refusals = Refusals(ctx.monotonic)
     app.add_middleware(RequestGuard, settings=settings)
+    app.add_middleware(Audited, context=ctx, refused=app.state.refusals)
     app.add_middleware(Counted, counters=counters)
     return app
 
@@ -143,6 +148,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     ctx: Context = app.state.context
     with ExitStack() as stack:
         stack.callback(ctx.db.dispose)
+        stack.callback(refusals.flush, ctx.db, app.state.refusals)
         stack.enter_context(ctx.dispatcher)
         stack.enter_context(background.running(ctx, app.state.woken, app.state.counters))
         stack.callback(ctx.hub.close)

@@ -46,6 +46,8 @@ class Settings:
     """Who may read the jobs of projects that do not say it themselves."""
     secret_key_file: Path | None = None
     """File of the key that secrets are encrypted with; None: in `data`."""
+    keep_audit_s: int = 365 * SECONDS["d"]
+    """So long entries of the audit stay, a day at least."""
     keep_ended_s: int | None = None
     """So long after its end a job keeps its files (`service.artifacts.discard`), a day at least; None: for ever."""
 
@@ -79,6 +81,7 @@ class Settings:
             unreachable_after_s=found.unreachable_after_s,
             disk_floor=found.disk_floor,
             streams_per_user=found.streams_per_user,
+            keep_audit_s=found.keep_audit,
             keep_ended_s=found.keep_ended,
             visibility=found.visibility,
             secret_key_file=found.secret_key_file,
@@ -88,7 +91,7 @@ class Settings:
 def _days(text: object) -> int:
     seconds = parse_duration(text)
     if seconds < SECONDS["d"]:
-        raise ValueError(f"{text} is less than a day: say for how long jobs keep their files, such as 90d")
+        raise ValueError(f"{text} is less than a day: say how long, such as 90d")
     return seconds
 
 
@@ -118,6 +121,10 @@ class Environment(BaseSettings):
     disk_floor: Annotated[int, BeforeValidator(parse_size)] = Field(
         default=Settings.disk_floor,
         description="Free disk below which nothing is launched, such as `2GiB`; nodes are told.",
+    )
+    keep_audit: Annotated[int, BeforeValidator(_days)] = Field(
+        default=Settings.keep_audit_s,
+        description="How long the audit remembers changes and refusals, such as `365d`; a day at least.",
     )
     keep_ended: Annotated[int, BeforeValidator(_days)] | None = Field(
         default=Settings.keep_ended_s,

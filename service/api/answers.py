@@ -10,6 +10,8 @@ from pydantic import BaseModel
 from service.infra.etags import Tagged, names
 
 JSON = "application/json"
+#: Description of a route that also answers with a table.
+CSV_RESPONSE: dict[int | str, dict[str, Any]] = {200: {"content": {"text/csv": {"schema": {"type": "string"}}}}}
 
 
 def not_modified(request: Request, tag: str) -> Response | None:

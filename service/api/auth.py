@@ -6,12 +6,16 @@ from typing import Any
 
 from fastapi import Depends, Request, Response
 from starlette.concurrency import run_in_threadpool
+from starlette.types import Scope
 
 from service.context import Context
 from service.errors import ProblemError
 from service.identity import roles
 from service.identity.callers import IMPLIED, Caller, Tokens, hash_secret
 from service.identity.sessions import SESSION_S
+
+#: Where the caller of a request is noted, for what lies outside of the routes.
+_CALLER = "torchyard.caller"
 
 
 async def context(request: Request) -> Context:
@@ -43,7 +47,14 @@ async def current(request: Request) -> Caller:
     caller = tokens.cached(sha256) or await run_in_threadpool(tokens.find, sha256)
     if caller is None:
         raise ProblemError("unauthorized", "This token is unknown, expired or revoked: ask for a new one.")
+    request.scope[_CALLER] = caller
     return caller
+
+
+def known_caller(scope: Scope) -> Caller | None:
+    """Return who a request has turned out to come from; None before that, and for strangers."""
+    found: Caller | None = scope.get(_CALLER)
+    return found
 
 
 def _allowing(scope: str) -> Callable[..., Any]:

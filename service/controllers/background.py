@@ -9,7 +9,7 @@ from service.context import Context
 from service.controllers.monitor import Monitor
 from service.controllers.scheduling import Scheduler
 from service.db.leader import Leader
-from service.identity import tokens
+from service.identity import audit, tokens
 from service.infra.observability import Counters
 from service.infra.threads import Repeated
 
@@ -28,6 +28,7 @@ def running(ctx: Context, woken: threading.Event, counters: Counters) -> Iterato
         if leader.leads():
             ctx.broker_accounts.keep(tokens.node_tokens(ctx.db, ctx.now_us()))
             housekeeping.sweep(ctx.db, ctx.store, ctx.now_us())
+            audit.forget_old(ctx.db, ctx.now_us(), ctx.settings.keep_audit_s)
             discard.sweep(ctx.db, ctx.store, ctx.now_us(), ctx.settings.keep_ended_s)
 
     loops = [

@@ -708,12 +708,19 @@ class IdempotencyKey(Base):
 
 
 class Audit(Base):
-    """Entry of the audit: what people changed, beside the jobs' own events."""
+    """Entry of the audit: a change of somebody's, or a request that was refused."""
 
     __tablename__ = "audit"
     id: Mapped[str] = mapped_column(primary_key=True)
-    at_us: Mapped[int]
+    at_us: Mapped[int] = mapped_column(index=True)
+    #: Empty for a stranger.
     user_id: Mapped[str]
     action: Mapped[str]
     subject: Mapped[str]
     data: Mapped[dict[str, Any]]
+    #: Where the request came from.
+    address: Mapped[str | None]
+    #: HTTP status of a refusal; NULL: the change was made.
+    status: Mapped[int | None]
+    #: How often the same was refused within a minute.
+    times: Mapped[int] = mapped_column(default=1, server_default=text("1"))

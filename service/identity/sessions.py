@@ -11,7 +11,7 @@ from service.db.engine import Database
 from service.db.models import Token, User
 from service.db.records.identity import TokenRecord
 from service.errors import ProblemError
-from service.identity import tokens, users
+from service.identity import audit, tokens, users
 from service.identity.callers import Caller, Tokens, hash_secret
 from torchyard import api
 
@@ -68,6 +68,7 @@ def open_session(db: Database, token_id: str, now: int) -> tuple[api.User, api.N
     """
     with db.write() as tx:
         session = _begin(tx, token_id, now)
+        audit.record_user(tx, users.by_name(tx, session.user).id, "session.open", session.id, now)
         return users.by_name(tx, session.user), session
 
 

@@ -12,6 +12,7 @@ from service.db.models import Checkpoint, Job, Tag
 from service.db.records.jobs import JobVersion, SpecRecord
 from service.db.records.spec import StoredSpec
 from service.errors import ProblemError, field_problem
+from service.identity import audit
 from service.identity.callers import Caller
 from service.identity.roles import may_change
 from service.identity.visibility import may_read_env
@@ -38,6 +39,7 @@ def act(db: Database, clock: Clock, caller: Caller, ref: str, action: Action) ->
         found = versions.find(tx, ref, caller)
         may_change(caller, found)
         action(tx, found.id, caller.name, clock())
+        audit.record_request(tx, caller, found.id, clock())
         return versions.find(tx, found.id, caller)
 
 
@@ -65,6 +67,7 @@ def patch(
         found = versions.find(tx, found.id, caller)
         versions.check_match(if_match, found.version)
         if given:
+            audit.record_request(tx, caller, found.id, clock())
             _apply(tx, caller, found, given, clock())
         return versions.find(tx, found.id, caller)
 

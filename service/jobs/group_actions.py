@@ -28,6 +28,8 @@ def act(db: Database, clock: Clock, caller: Caller, ref: str, action: Action) ->
         group = groups.find(tx, ref, caller)
         may_change(caller, group)
         action(tx, group, caller, clock())
+        if action is not resume:  # which records what it has resumed from
+            audit.record_request(tx, caller, group.id, clock())
         return groups.find(tx, group.id, caller)
 
 

@@ -96,6 +96,7 @@ def _store(db: Database, clock: Clock, submission: Submission, plan: planning.Su
         first = planning.store(tx, plan, _shared(submission, clock(), blocked=needs.blocked), needs, note)
         if submission.key:
             idempotency.remember(tx, submission.caller.user_id, submission.key, submission.fingerprint, first, now)
+        audit.record_request(tx, submission.caller, first, now)
         unit_of(tx).tell_job(first)
         unit_of(tx).wake_scheduler()
         return _submitted(tx, submission.caller, first, sweep=plan.sweep is not None, new=True)

@@ -134,7 +134,7 @@ class SignInCode(Resource):
 
 
 class AuditEntry(Resource):
-    """What somebody changed, beside the jobs' own events."""
+    """Entry of the audit: a change that was made, or a request for one that was refused."""
 
     id: str
     at: datetime
@@ -142,6 +142,13 @@ class AuditEntry(Resource):
     action: str
     subject: str
     data: dict[str, Any]
+    #: Where the request came from.
+    address: str | None = None
+    result: Literal["done", "refused"] = "done"
+    #: HTTP status of the refusal.
+    status: int | None = None
+    #: How often the same was refused within a minute.
+    times: int = 1
 
 
 class Project(Resource):

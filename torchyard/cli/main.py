@@ -9,6 +9,7 @@ import typer
 import torchyard
 from torchyard.cli import (
     artifacts,
+    audit,
     backup,
     bench,
     box,
@@ -52,6 +53,7 @@ for group in (
     stacks,
     outputs,
     artifacts,
+    audit,
     backup,
     discard,
     bench,

@@ -9,6 +9,7 @@ print(client.wait(job.id).state)
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Self
 
 from torchyard import api, exceptions, ids
@@ -242,6 +243,32 @@ class Client(LogCalls, FileCalls, SweepCalls, SharingCalls, SecretCalls):
         """Make a token; its secret is in this answer and never shown again."""
         return self._post(api.NewToken, "/tokens", request.model_dump(exclude_none=True), retry=False)
 
+    def audit(
+        self,
+        *,
+        user: str | None = None,
+        action: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        refused: bool | None = None,
+        limit: int | None = None,
+    ) -> list[api.AuditEntry]:
+        """What was changed and what was refused, the newest first (administrators); times with their zones."""
+        return list(self._pages(api.AuditEntry, "/audit", _audit_query(user, action, since, until, refused), limit))
+
+    def audit_csv(
+        self,
+        *,
+        user: str | None = None,
+        action: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        refused: bool | None = None,
+    ) -> str:
+        """The same as a table with a header, whole (administrators)."""
+        query = {**_audit_query(user, action, since, until, refused), "format": "csv"}
+        return self.connection.request("GET", "/audit", params=query, timeout_s=300).text
+
     def rotate_token(self, token: str, rotation: api.TokenRotation | None = None) -> api.NewToken:
         """Replace a token by a new one; its secret is in this answer and never shown again."""
         body = (rotation or api.TokenRotation()).model_dump(exclude_none=True)
@@ -254,3 +281,15 @@ class Client(LogCalls, FileCalls, SweepCalls, SharingCalls, SecretCalls):
     def revoke_token(self, token: str) -> None:
         """Make a token invalid at once."""
         self.connection.request("DELETE", f"/tokens/{part(token)}")
+
+
+def _audit_query(
+    user: str | None, action: str | None, since: datetime | None, until: datetime | None, refused: bool | None
+) -> dict[str, str | None]:
+    return {
+        "user": user,
+        "action": action,
+        "since": None if since is None else since.isoformat(),
+        "until": None if until is None else until.isoformat(),
+        "result": None if refused is None else "refused" if refused else "done",
+    }

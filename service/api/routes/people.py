@@ -1,15 +1,17 @@
 """``/users``, ``/tokens``, ``/projects``, ``/audit`` and ``/settings``."""
 
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import Depends, Query, Request, Response
+from fastapi.responses import StreamingResponse
+from pydantic import AwareDatetime
 
-from service.api.answers import answer
+from service.api.answers import CSV_RESPONSE, answer
 from service.api.auth import context, requires
 from service.api.routes.router import api_router
 from service.context import Context
-from service.identity import audit, projects, tokens, users
+from service.identity import audit, projects, refusals, tokens, users
 from service.identity.callers import Caller
 from torchyard import api
 from torchyard.api.sharing import UserChanges
@@ -127,7 +129,29 @@ def remove_project_member(request: Request, name: str, user: str, caller: Submit
     projects.remove_member(ctx.db, request.app.state.tokens, caller, name, user, ctx.now_us())
 
 
-@router.get("/audit", response_model=api.Page[api.AuditEntry], dependencies=[requires("admin")])
-def list_audit(ctx: Ctx, cursor: str | None = None, limit: Annotated[int, Query(ge=1, le=500)] = 100) -> Response:
-    """What people have changed, the newest first."""
-    return answer(audit.page(ctx.db, cursor, limit))
+def audit_filter(
+    user: Annotated[str | None, Query(description="A user's name; (unknown) for requests without a token.")] = None,
+    action: Annotated[str | None, Query(description="Such as job.cancel, or job for all of jobs.")] = None,
+    since: Annotated[AwareDatetime | None, Query(description="The first moment, with its time zone.")] = None,
+    until: Annotated[AwareDatetime | None, Query(description="The moment after the last one.")] = None,
+    result: Annotated[Literal["done", "refused"] | None, Query(description="Changes, or refusals.")] = None,
+) -> audit.AuditFilter:
+    """Which entries are shown."""
+    refused = None if result is None else result == "refused"
+    return audit.AuditFilter(user=user, action=action, since=since, until=until, refused=refused)
+
+
+@router.get("/audit", response_model=api.Page[api.AuditEntry], responses=CSV_RESPONSE, dependencies=[requires("admin")])
+def list_audit(
+    request: Request,
+    ctx: Ctx,
+    which: Annotated[audit.AuditFilter, Depends(audit_filter)],
+    cursor: str | None = None,
+    limit: Annotated[int, Query(ge=1, le=500)] = 100,
+    format: Literal["json", "csv"] = "json",  # noqa: A002  the parameter's name
+) -> Response:
+    """What was changed and what was refused, the newest first; as `csv` all of it, on one page."""
+    refusals.flush(ctx.db, request.app.state.refusals)
+    if format == "csv":
+        return StreamingResponse(audit.as_csv(ctx.db, which), media_type="text/csv; charset=utf-8")
+    return answer(audit.page(ctx.db, which, cursor, limit))

@@ -1,12 +1,12 @@
 """``/policy``, ``/quotas``, ``/usage`` and ``/reservations``: how the box is shared, and by whom it was used."""
 
 from datetime import date
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import Depends, Query, Request, Response
 
 from service.accounting import policy_settings, quotas, usage_report
-from service.api.answers import answer, not_modified
+from service.api.answers import CSV_RESPONSE, answer, not_modified
 from service.api.auth import context, requires
 from service.api.routes.router import api_router
 from service.context import Context
@@ -22,7 +22,6 @@ router = api_router("sharing")
 Ctx = Annotated[Context, Depends(context)]
 Reader = Annotated[Caller, requires("read")]
 Admin = Annotated[Caller, requires("admin")]
-_CSV: dict[int | str, dict[str, Any]] = {200: {"content": {"text/csv": {"schema": {"type": "string"}}}}}
 
 
 @router.get("/policy", response_model=Policy, dependencies=[requires("read")])
@@ -52,7 +51,7 @@ def set_quota(kind: AccountKind, name: str, values: sharing.QuotaValues, caller:
     return answer(quotas.set_quota(ctx.db, caller, kind, name, values, ctx.now_us()))
 
 
-@router.get("/usage", response_model=sharing.UsageReport, dependencies=[requires("read")], responses=_CSV)
+@router.get("/usage", response_model=sharing.UsageReport, dependencies=[requires("read")], responses=CSV_RESPONSE)
 def show_usage(
     ctx: Ctx,
     since: Annotated[date | None, Query(alias="from", description="The first day (UTC).")] = None,

@@ -6,6 +6,7 @@ import "./styles/job.css";
 import "./styles/box.css";
 import "./styles/sweep.css";
 import "./styles/sharing.css";
+import "./styles/audit.css";
 
 import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";

@@ -25,6 +25,7 @@ export const jobsRoute = createRoute({
 const jobPage = lazyRouteComponent(() => import("./job/JobPage"), "JobPage");
 const boxPage = lazyRouteComponent(() => import("./box/BoxPage"), "BoxPage");
 const sweepPage = lazyRouteComponent(() => import("./sweep/SweepPage"), "SweepPage");
+const auditPage = lazyRouteComponent(() => import("./audit/AuditPage"), "AuditPage");
 const sharingPage = lazyRouteComponent(() => import("./sharing/SharingPage"), "SharingPage");
 
 const jobRoute = createRoute({ getParentRoute: () => rootRoute, path: "/jobs/$jobId", component: jobPage });
@@ -33,9 +34,11 @@ const sweepRoute = createRoute({ getParentRoute: () => rootRoute, path: "/sweeps
 
 const sharingRoute = createRoute({ getParentRoute: () => rootRoute, path: "/sharing", component: sharingPage });
 
+const auditRoute = createRoute({ getParentRoute: () => rootRoute, path: "/audit", component: auditPage });
+
 const boxRoute = createRoute({ getParentRoute: () => rootRoute, path: "/box", component: boxPage });
 
-const routeTree = rootRoute.addChildren([jobsRoute, jobRoute, sweepRoute, boxRoute, sharingRoute]);
+const routeTree = rootRoute.addChildren([jobsRoute, jobRoute, sweepRoute, boxRoute, sharingRoute, auditRoute]);
 
 export const router = createRouter({ routeTree, defaultPreload: "intent" });
 

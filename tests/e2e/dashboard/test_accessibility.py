@@ -74,7 +74,7 @@ def paths(submit: Submit, node: Agent, live_service: Live) -> list[str]:
         f"/jobs/{number}"
         for number in (1, done["number"], gone["number"], running["number"], waiting["number"], later["number"])
     ]
-    return ["/", *jobs, f"/sweeps/{sweep['number']}", "/box", "/sharing", "/nowhere"]
+    return ["/", *jobs, f"/sweeps/{sweep['number']}", "/box", "/sharing", "/audit", "/nowhere"]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

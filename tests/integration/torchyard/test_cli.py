@@ -16,9 +16,10 @@ from service.db.models import Job, LogStream, LogTime
 from tests.support import box, plane, scripted
 from tests.support.live import Live
 from tests.support.plane import Plane
+from torchyard.api import NewUser
 from torchyard.cli import main
 from torchyard.client.client import Client
-from torchyard.exceptions import NeverFitsError
+from torchyard.exceptions import NeverFitsError, RefusedError
 
 
 @dataclass(frozen=True)
@@ -262,6 +263,23 @@ def test_roles_and_service_accounts(yard: Callable[..., Done], live_service: Liv
     for each in (secret, rotated.out.strip()):
         with Client(live_service.url, each) as robot:
             assert robot.settings().user.name == "robot"
+
+
+def test_the_audit_is_shown(yard: Callable[..., Done], live_service: Live) -> None:
+    yard("users", "add", "ada")
+    secret = yard("token", "create", "laptop", "--user", "ada", "--scope", "read").out.strip()
+    with Client(live_service.url, secret) as reader, pytest.raises(RefusedError):
+        reader.create_user(NewUser(name="eve"))
+    lines = yard("audit", "--since", "10m").out.splitlines()
+    assert lines[1].split()[2:] == ["ada", "127.0.0.1", "user.create", "refused", "(403)"]
+    assert [each["action"] for each in yard("audit", "--done", "--limit", "2", "--json").json] == [
+        "token.create",
+        "user.create",
+    ]
+    table = yard("audit", "--user", "ada", "--refused", "--csv").out.splitlines()
+    assert table[1].split(",")[1:3] == ["ada", "127.0.0.1"]
+    assert yard("audit", "--until", "10m").out.splitlines()[1:] == []
+    assert yard("audit", "--since", "someday").code == 1
 
 
 def test_who_has_no_unix_account_is_told_when_added_and_at_submission(

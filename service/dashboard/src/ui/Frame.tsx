@@ -2,7 +2,7 @@ import { Link, Outlet } from "@tanstack/react-router";
 
 import { useLive } from "../api/live";
 import { useOutage } from "../api/outage";
-import { useSettings, useSignOut } from "../api/session";
+import { mayAdminister, useSettings, useSignOut } from "../api/session";
 import { useTheme } from "../lib/theme";
 import { SignIn } from "../session/SignIn";
 import { Notice } from "./Notice";
@@ -28,6 +28,7 @@ export function Frame() {
           <Link to="/" search={{}} activeOptions={{ includeSearch: false, exact: true }}>Jobs</Link>
           <Link to="/box">The box</Link>
           <Link to="/sharing">Sharing</Link>
+          {mayAdminister(settings.data) && <Link to="/audit">Audit</Link>}
         </nav>
         <Person name={settings.data.user.name} />
       </header>

@@ -1,0 +1,62 @@
+import { useState } from "react";
+
+import { useAudit } from "../api/audit";
+import { type AuditFilters, auditTable } from "../lib/audit";
+import { Field } from "../ui/Field";
+import { Notice } from "../ui/Notice";
+import { Panel } from "../ui/Panel";
+import { Segments } from "../ui/Segments";
+import { useSettled } from "../ui/useSettled";
+import { AuditTable } from "./AuditTable";
+
+const RESULTS = [
+  { key: "all", label: "All" },
+  { key: "done", label: "Changes" },
+  { key: "refused", label: "Refused" },
+] as const;
+const DAYS = [{ key: "1", label: "Day" }, { key: "7", label: "Week" }, { key: "all", label: "Always" }] as const;
+const START: AuditFilters = { user: "", action: "", result: "all", days: 7 };
+const TYPED_MS = 300;
+
+export function AuditPanel({ now }: { now: number }) {
+  const [filters, setFilters] = useState(START);
+  const settled = useSettled(filters, TYPED_MS) ?? START;
+  const found = useAudit(settled);
+  const set = (changes: Partial<AuditFilters>) => setFilters({ ...filters, ...changes });
+  const entries = found.data?.pages.flatMap((page) => page.items);
+  const tools = (
+    <>
+      <Segments label="Result" options={RESULTS} value={filters.result} onChange={(result) => set({ result })} />
+      <Segments
+        label="Time"
+        options={DAYS}
+        value={filters.days === null ? "all" : filters.days === 1 ? "1" : "7"}
+        onChange={(days) => set({ days: days === "all" ? null : Number(days) })}
+      />
+      <a className="button small" href={auditTable(settled, now)} download="audit.csv">CSV</a>
+    </>
+  );
+  return (
+    <Panel title="Changes and refusals" tools={tools} className="table-panel">
+      <div className="audit-filters">
+        <Field label="User" value={filters.user} placeholder="a name" onChange={(user) => set({ user })} />
+        <Field label="Action" value={filters.action} placeholder="job.cancel" onChange={(action) => set({ action })} />
+      </div>
+      <Notice error={found.error} />
+      {entries?.length === 0 && <p className="soft pad">Nothing that fits was changed or refused.</p>}
+      {entries !== undefined && entries.length > 0 && <AuditTable entries={entries} />}
+      {found.hasNextPage && (
+        <div className="pad">
+          <button
+            type="button"
+            className="button"
+            disabled={found.isFetchingNextPage}
+            onClick={() => void found.fetchNextPage()}
+          >
+            Older entries
+          </button>
+        </div>
+      )}
+    </Panel>
+  );
+}
