@@ -1,0 +1,156 @@
+"""Reasons that lie in the nodes: what they lack, and who gets what is free; a function for each obstacle. Pure."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from service.infra import times
+from service.infra.times import minute
+from service.scheduler.explain.availability import available_at
+from service.scheduler.explain.blockers import Blocker, Obstacle
+from service.scheduler.explain.reason_inputs import ReasonInputs, moment
+from service.scheduler.model.nodes import ClosedReason, wanted
+from service.scheduler.policy.reserved import takes_jobs_us
+from torchyard.api import Reason
+from torchyard.quantities import format_size
+
+_CLOSED = {
+    ClosedReason.DRAINING: "is draining: it takes no new jobs until an administrator resumes it",
+    ClosedReason.UNREACHABLE: "is not heard",
+    ClosedReason.DISK_FLOOR: "is short of disk: nothing starts there until space is freed",
+    ClosedReason.SERVICE_DISK: "gets no new jobs since the service's own disk is nearly full: free space on it",
+}
+#: Advice on how to make a job preemptible.
+_STOPPABLE = (
+    "a script that calls `run = torchyard.attach(model=model, optimizer=optimizer, loader=loader)` writes some by "
+    "itself, and a job that may start over says `restartable: true` in its spec (`yard submit --set restartable=true`)"
+)
+_SHORT = frozenset({Obstacle.GPUS, Obstacle.CPUS, Obstacle.MEMORY})
+
+
+def closed(given: ReasonInputs, blocker: Blocker) -> Reason:
+    assert blocker.closed is not None
+    until = _open_at(given, blocker)
+    if until is not None:
+        message = f"node {blocker.node} takes no new jobs before its maintenance ends at {times.words(until)}"
+        return Reason(code=blocker.closed.value, message=message, until=until)
+    return Reason(code=blocker.closed.value, message=f"node {blocker.node} {_CLOSED[blocker.closed]}")
+
+
+def no_gpus(_given: ReasonInputs, blocker: Blocker) -> Reason:
+    return Reason(code="no-gpus", message=f"node {blocker.node} {blocker.lack}")
+
+
+def outdated(_given: ReasonInputs, blocker: Blocker) -> Reason:
+    what = f"needs a worker that knows shared GPUs: node {blocker.node} runs an older one; upgrade it"
+    return Reason(code="outdated", message=what)
+
+
+def account(given: ReasonInputs, blocker: Blocker) -> Reason:
+    node = blocker.node or ""
+    known = given.names.accounts.get((given.waiting.job, node))
+    return Reason(code="account", message=known or f"node {node} runs no jobs of this user")
+
+
+def _open_at(given: ReasonInputs, blocker: Blocker) -> datetime | None:
+    """Return the end of the maintenance that a node drains for; None if it does not drain for one."""
+    if blocker.closed is not ClosedReason.DRAINING:
+        return None
+    at_us = takes_jobs_us(given.state, given.state.nodes[blocker.node or ""])
+    return moment(max(at_us, given.now_us))
+
+
+def unusable(given: ReasonInputs, blocker: Blocker) -> Reason:
+    info = given.state.nodes[blocker.node or ""]
+    word = info.word.removesuffix("s")
+    bad = [f"{word} {slot.index} cannot be used ({slot.unusable})" for slot in info.slots if slot.unusable]
+    return Reason(code="unusable", message=f"node {blocker.node}: {', '.join(bad)}")
+
+
+def gpus(given: ReasonInputs, blocker: Blocker) -> Reason:
+    resources, info = given.waiting.resources, given.state.nodes[blocker.node or ""]
+    sort = wanted(resources)
+    if resources.gpu_share:
+        sort = f"with {format_size(resources.gpu_share)} of memory to share"
+    word = info.word.removesuffix("s") if blocker.free == 1 else info.word
+    what = " ".join(filter(None, (word, sort)))
+    return _short(given, "gpus", blocker, f"{blocker.free} {what}", str(blocker.needed))
+
+
+def cpus(given: ReasonInputs, blocker: Blocker) -> Reason:
+    return _short(given, "cpus", blocker, _count(blocker.free, "CPU core"), str(blocker.needed))
+
+
+def memory(given: ReasonInputs, blocker: Blocker) -> Reason:
+    return _short(given, "memory", blocker, f"{format_size(blocker.free)} of memory", format_size(blocker.needed))
+
+
+def _short(given: ReasonInputs, code: str, blocker: Blocker, what: str, needed: str) -> Reason:
+    jobs = list(blocker.jobs)
+    until, how = _expected(given, blocker)
+    when = f"; enough is expected to be free at about {times.words(until)}{how}" if until else ""
+    held = f"; the rest is held by {given.names.of_jobs(jobs)}{when}"
+    if given.waiting.pinned and any(given.state.running[job].preemptible for job in jobs):
+        held += "; this job is not preemptible itself (preemptible: false), so it gets no time slices"
+    message = f"node {blocker.node} has {what} free and the job needs {needed}{held}"
+    return Reason(code=code, message=message, jobs=jobs, until=until)
+
+
+def _expected(given: ReasonInputs, blocker: Blocker) -> tuple[datetime | None, str]:
+    """Return when the node has the free capacity, and how if jobs are preempted for that.
+
+    Enough of its jobs have ended by then, or are expected to be preempted for this one before they end.
+    """
+    at_us = available_at(given.state, given.waiting.resources, blocker.node or "", given.now_us)
+    starts_us = given.starts_us
+    if starts_us is None or starts_us >= at_us or not any(given.state.running[job].preemptible for job in blocker.jobs):
+        return moment(at_us), ""
+    return moment(starts_us), ", when others are preempted for it"
+
+
+def unstoppable(given: ReasonInputs, found: Iterable[Blocker]) -> Iterable[Reason]:
+    """Yield a reason for the jobs that hold resources it needs and have no checkpoint, so cannot be preempted."""
+    short = [job for blocker in found if blocker.obstacle in _SHORT for job in blocker.jobs]
+    running = [given.state.running[job] for job in dict.fromkeys(short) if job in given.state.running]
+    saved = (each.preemptible or each.pinned or each.stops or each.saved_us is not None for each in running)
+    jobs = [each.job for each, fixed in zip(running, saved, strict=True) if not fixed]
+    if jobs:
+        have, they = ("have", "they") if len(jobs) > 1 else ("has", "it")
+        cannot = f"{have} written no checkpoint that was verified, so {they} cannot be stopped for others"
+        message = f"{given.names.of_jobs(jobs)} {cannot}: {_STOPPABLE}"
+        yield Reason(code="unstoppable", message=message, jobs=jobs)
+
+
+def kept(given: ReasonInputs, blocker: Blocker) -> Reason:
+    return _behind(given, blocker, f"what is free on node {blocker.node} is kept for")
+
+
+def behind(given: ReasonInputs, blocker: Blocker) -> Reason:
+    where = f"what is free on node {blocker.node}" if blocker.node else "what is free"
+    return _behind(given, blocker, f"{where} goes to")
+
+
+def _behind(given: ReasonInputs, blocker: Blocker, words: str) -> Reason:
+    message = f"{words} {given.names.of_jobs(blocker.jobs)}, which {'come' if len(blocker.jobs) > 1 else 'comes'} first"
+    return Reason(code="behind", message=message, jobs=list(blocker.jobs))
+
+
+def reserved(given: ReasonInputs, blocker: Blocker) -> Reason:
+    found = next((each for each in given.state.reservations if each.id == blocker.reservation), None)
+    if found is None:
+        return Reason(code="reserved", message=f"what is free on node {blocker.node} is reserved")
+    start, end = (times.words(minute(at_us)) for at_us in (found.starts_us, found.ends_us))
+    what = "out of use for maintenance" if found.maintenance else "reserved"
+    name = found.name
+    if found.gpus is not None:
+        what, name = "reserved in part", f"{name}, {given.devices(found.gpus)}"
+    message = f"node {blocker.node} is {what} from {start} to {end} ({name})"
+    return Reason(code="reserved", message=message, until=minute(found.ends_us))
+
+
+def nodes(_given: ReasonInputs, blocker: Blocker) -> Reason:
+    message = f"needs {blocker.needed} nodes at the same time, and {blocker.free or 'none'} has enough free now"
+    return Reason(code="nodes", message=message)
+
+
+def _count(number: float, word: str) -> str:
+    return f"{number:.0f} {word}{'' if number == 1 else 's'}"
