@@ -82,6 +82,7 @@ class Runtime:
             control=self._control,
             injob=environment.install_injob(self._settings.home),
             one_trust_domain=self._settings.one_trust_domain,
+            root_jobs=self._settings.root_jobs,
             present=self._discover,
             lock_descriptors=self._locks.descriptors,
             passed=self._settings.job_env,
@@ -118,7 +119,13 @@ class Runtime:
         return Agent(this, self._control, self._renew, tools)
 
     def _runs_as(self) -> Callable[[str], bool]:
-        return partial(runs_as, one_trust_domain=self._settings.one_trust_domain, attempts=self._settings.attempts)
+        settings = self._settings
+        return partial(
+            runs_as,
+            one_trust_domain=settings.one_trust_domain,
+            root_jobs=settings.root_jobs,
+            attempts=settings.attempts,
+        )
 
     def _disk_floor(self) -> int | None:
         """The node's own setting, else the service's policy as it was told last."""

@@ -34,6 +34,8 @@ class WorkerSettings:
     """Redis, where it is reached otherwise than the service says; it tells the login if this has none."""
     one_trust_domain: bool = False
     """Jobs of people without a UNIX account here run as the worker's own."""
+    root_jobs: bool = False
+    """Jobs of people whose account is root run as root."""
     labels: tuple[str, ...] = ()
     """Words that jobs may ask for (`resources.labels`)."""
     disk_floor: int | None = None
@@ -100,6 +102,7 @@ def from_environment(
         cpu_slots=found.cpu_slots if cpu_slots is None else cpu_slots,
         redis_url=found.redis_url,
         one_trust_domain=found.one_trust_domain,
+        root_jobs=found.root_jobs,
         disk_floor=found.disk_floor,
         disk_limit=found.disk_limit,
         job_env=found.job_env,
@@ -145,6 +148,11 @@ class Environment(BaseSettings):
         default=False,
         description="Jobs of people without a UNIX account here run as the worker's own, which everybody who "
         "may submit can then act as.",
+    )
+    root_jobs: bool = Field(
+        default=False,
+        description="Jobs of whoever has started a stack as root, and has no other account, run as root. `yard up` "
+        "sets it unless it is set.",
     )
     labels: Annotated[tuple[str, ...], NoDecode, BeforeValidator(settingsfile.words)] = Field(
         default=(), description="Words that jobs may ask for (`resources.labels`), between commas."

@@ -37,6 +37,8 @@ class Refusal(StrEnum):
     ABSENT = "absent"
     #: The worker is not root and may not become that account.
     FOREIGN = "foreign"
+    #: The account is root, and the worker runs no jobs as root.
+    ROOT = "root"
     #: It has not told yet; its next heartbeats do.
     UNTOLD = "untold"
     #: The user is deactivated: no node runs any of their jobs.
@@ -125,7 +127,9 @@ def _refusal(node: _NodeAccounts, account: str | None) -> Refusal | None:
         return None
     if account not in node.accounts:
         return Refusal.UNTOLD
-    return Refusal.ABSENT if node.runs_as_root else Refusal.FOREIGN
+    if not node.runs_as_root:
+        return Refusal.FOREIGN
+    return Refusal.ROOT if account == "root" else Refusal.ABSENT
 
 
 def _known(refusals: Mapping[str, Refusal]) -> dict[str, Refusal]:
@@ -155,6 +159,11 @@ def _sentence(user: UserAccount, why: Refusal, nodes: Sequence[str]) -> str:
         case Refusal.FOREIGN:
             mend = f"an administrator runs it as root, or {trust}"
             return f"the worker on {where} may not become {account}, the UNIX account of {user.name}: {mend}"
+        case Refusal.ROOT:
+            mend = (
+                f"an administrator names another account with {names}, or starts the worker with TORCHYARD_ROOT_JOBS=1"
+            )
+            return f"jobs of {user.name} would run as root on {where}, which its worker refuses: {mend}"
         case Refusal.UNTOLD:
             return f"{where} has not told yet whether it can run jobs as {account}, the UNIX account of {user.name}"
         case Refusal.DEACTIVATED:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from torchyard import home, settingsfile
 
+#: Variable of the worker that says whether jobs run as root.
+ROOT_JOBS = f"{settingsfile.PREFIX}ROOT_JOBS"
 #: Nobody's user id: such an account owns nothing.
 NOBODY = -1
 
@@ -64,15 +66,25 @@ def one_trust_domain() -> bool:
     return os.environ.get(f"{settingsfile.PREFIX}ONE_TRUST_DOMAIN", "").lower() in {"1", "true", "t", "yes", "y", "on"}
 
 
+def root_jobs() -> bool:
+    """Return whether jobs of whoever starts a stack as root run as root: unless ``TORCHYARD_ROOT_JOBS`` says no."""
+    return (os.environ.get(ROOT_JOBS) or "1").lower() not in {"0", "false", "f", "no", "n", "off"}
+
+
 def _root_words() -> str:
     if one_trust_domain():
         return (
             "accounts: with TORCHYARD_ONE_TRUST_DOMAIN=1 jobs of people without a UNIX account run as root: everybody "
             "who may submit may do everything on this machine"
         )
+    others = (
+        "those of others as their UNIX accounts, which you create: `useradd ada`, `yard users add ada --unix-user ada`"
+    )
+    if not root_jobs():
+        return f"accounts: no jobs run as root; {others}, and yours too: `yard users set root --unix-user ACCOUNT`"
     return (
-        "accounts: your own jobs run as root, those of others as their UNIX accounts, which you create: `useradd ada`, "
-        "`yard users add ada --unix-user ada`"
+        "accounts: your own jobs run as root and may do everything on this machine, until you take another account "
+        f"(`yard users set root --unix-user ACCOUNT`; TORCHYARD_ROOT_JOBS=0 refuses them); {others}"
     )
 
 

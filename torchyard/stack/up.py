@@ -97,7 +97,8 @@ class Stack:
         supervisor.add(self._program("service", service, {"TORCHYARD_REDIS_URL": broker}, lock))
         if not supervisor.wait_until(self._answers, timeout_s=START_S, what="the service"):
             return False
-        supervisor.add(self._program("worker", self._worker(), {"TORCHYARD_REDIS_URL": broker}, lock))
+        own = {"TORCHYARD_REDIS_URL": broker, access.ROOT_JOBS: str(int(access.root_jobs()))}
+        supervisor.add(self._program("worker", self._worker(), own, lock))
         with self._client() as client:
             return supervisor.wait_until(
                 lambda: _beats(client, began), timeout_s=START_S, what="the worker's registration"

@@ -25,11 +25,12 @@ class UnixUser:
     home: str
 
 
-def identity(user: str, unix_user: str | None, *, one_trust_domain: bool) -> UnixUser | None:
+def identity(user: str, unix_user: str | None, *, one_trust_domain: bool, root_jobs: bool = False) -> UnixUser | None:
     """Return the UNIX user that a job of `user` runs as; None: the worker itself.
 
-    `one_trust_domain` is the administrator's word that all users may act as the worker's own UNIX user. Raises
-    IdentityError with the remedy when the worker must not run the job.
+    `one_trust_domain` is the administrator's word that all users may act as the worker's own UNIX user, `root_jobs`
+    that jobs of people whose account is root run as root. Raises IdentityError with the remedy when the worker must not
+    run the job.
     """
     own = os.geteuid()
     if unix_user is None:
@@ -38,8 +39,8 @@ def identity(user: str, unix_user: str | None, *, one_trust_domain: bool) -> Uni
         raise IdentityError(f"{user} has no UNIX account, so the worker cannot run the job: set one; {_TRUST}")
     account = _account(unix_user)
     if account is not None and account.uid == own:
-        if own == 0 and unix_user != home.account_name():
-            raise IdentityError(f"the UNIX user {unix_user} of {user} is root by another name: name another account")
+        if own == 0:
+            _check_root(user, unix_user, accepted=one_trust_domain or root_jobs)
         return None
     if own == 0 and account is not None:
         return account
@@ -52,10 +53,20 @@ def identity(user: str, unix_user: str | None, *, one_trust_domain: bool) -> Uni
     )
 
 
-def runs_as(unix_user: str, *, one_trust_domain: bool, attempts: Path) -> bool:
+def _check_root(user: str, unix_user: str, *, accepted: bool) -> None:
+    if unix_user != home.account_name():
+        raise IdentityError(f"the UNIX user {unix_user} of {user} is root by another name: name another account")
+    if not accepted:
+        raise IdentityError(
+            f"the job of {user} would run as root: an administrator gives them another account with `yard users set "
+            f"{user} --unix-user ACCOUNT`, or starts the worker with TORCHYARD_ROOT_JOBS=1"
+        )
+
+
+def runs_as(unix_user: str, *, one_trust_domain: bool, root_jobs: bool = False, attempts: Path) -> bool:
     """Return whether jobs of people with this account can run here."""
     try:
-        who = identity("", unix_user, one_trust_domain=one_trust_domain)
+        who = identity("", unix_user, one_trust_domain=one_trust_domain, root_jobs=root_jobs)
         if who is not None:
             check_access(who, attempts)
     except IdentityError:

@@ -90,6 +90,8 @@ class AttemptLauncher:
     """Cores of the node; a rank whose spec names no `cpus` has its device's share of them."""
     one_trust_domain: bool = False
     """All users may act as the worker's own UNIX user."""
+    root_jobs: bool = False
+    """Jobs of people whose account is root run as root."""
     present: Callable[[], Sequence[Device]] | None = None
     """The node's devices now: a GPU's index may have changed since the attempt was assigned."""
     lock_descriptors: Callable[[Sequence[str]], list[int]] = no_locks
@@ -219,7 +221,8 @@ class AttemptLauncher:
 
     def _prepare(self, folder: AttemptFolder, launch: Launch, threads: int) -> PreparedAttempt:
         spec = launch.spec
-        who = identity(launch.user, launch.unix_user, one_trust_domain=self.one_trust_domain)
+        accepted = {"one_trust_domain": self.one_trust_domain, "root_jobs": self.root_jobs}
+        who = identity(launch.user, launch.unix_user, **accepted)
         if who is not None:
             check_access(who, self.attempts, *([self.python, RANK] if spec.launcher.ranked else []))
         python = interpreter.resolve(None if spec.recipe is not None else spec.python, self.python)

@@ -68,6 +68,13 @@ def test_what_no_node_would_run_is_refused_with_the_mend(db: Database) -> None:
     assert str(refusal(db)).startswith(f"never-fits, user: user: {told}")
     with db.read() as tx:
         assert "names another with `yard users set ada --unix-user ACCOUNT`" in str(users.by_name(tx, "ada").warning)
+    account(db, "root")
+    say(db, "root", {"root": False})
+    assert "jobs of ada would run as root on node root, which its worker refuses: an administrator names" in str(
+        refusal(db)
+    )
+    account(db, "ghost")
+    say(db, "root", {"ghost": False})
     box.add_node(db, "own", capabilities=[Capability.UNIX_ACCOUNTS])
     say(db, "own", {"ghost": False})
     assert "the worker on node own may not become ghost, the UNIX account of ada" in str(refusal(db))

@@ -95,7 +95,8 @@ def test_an_interpreter_counts_with_what_it_links_to(open_tmp: Path) -> None:
     [
         (4001, "", "jobs run as uid_4001, so nobody else's are taken; with TORCHYARD_ONE_TRUST_DOMAIN=1 they are"),
         (4001, "1", "everybody who may submit may act as uid_4001, and so administer this stack"),
-        (0, "", "your own jobs run as root, those of others as their UNIX accounts, which you create: `useradd ada`"),
+        (0, "", "your own jobs run as root and may do everything on this machine, until you take another account"),
+        (0, "", "those of others as their UNIX accounts, which you create: `useradd ada`"),
         (0, "true", "everybody who may submit may do everything on this machine"),
     ],
 )
@@ -110,3 +111,12 @@ def test_one_line_says_as_whom_jobs_run(
     assert said in first
     assert first.startswith("accounts: ")
     assert others == (["no interpreter"] if uid == 0 else [])
+
+
+@pytest.mark.parametrize(("value", "accepted"), [("", True), ("1", True), ("0", False), ("No", False)])
+def test_root_may_refuse_to_run_jobs_as_root(monkeypatch: pytest.MonkeyPatch, value: str, accepted: bool) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.delenv("TORCHYARD_ONE_TRUST_DOMAIN", raising=False)
+    monkeypatch.setenv(access.ROOT_JOBS, value)
+    assert access.root_jobs() is accepted
+    assert ("no jobs run as root" in access.accounts_words()) is not accepted

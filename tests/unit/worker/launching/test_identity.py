@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from torchyard import home
 from worker.exceptions import IdentityError
 from worker.launching.identity import check_access, identity, runs_as
 
@@ -11,7 +12,20 @@ OWN = pwd.getpwuid(os.geteuid()).pw_name
 
 
 def test_the_workers_own_user_needs_no_change() -> None:
-    assert identity("ada", OWN, one_trust_domain=False) is None
+    assert identity("ada", OWN, one_trust_domain=False, root_jobs=True) is None
+
+
+def test_nobodys_jobs_run_as_root_unless_the_administrator_says_so(
+    monkeypatch: pytest.MonkeyPatch, open_tmp: Path
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(home, "account_name", lambda: "root")
+    with pytest.raises(IdentityError, match=r"would run as root.*users set ada --unix-user.*TORCHYARD_ROOT_JOBS=1"):
+        identity("ada", "root", one_trust_domain=False)
+    assert not runs_as("root", one_trust_domain=False, attempts=open_tmp)
+    for accepted in ({"one_trust_domain": True}, {"one_trust_domain": False, "root_jobs": True}):
+        assert identity("ada", "root", **accepted) is None
+        assert runs_as("root", **accepted, attempts=open_tmp)
 
 
 def test_one_trust_domain_needs_no_account() -> None:
@@ -63,7 +77,7 @@ def test_nobody_is_run_who_cannot_reach_their_attempts(monkeypatch: pytest.Monke
     attempts = open_tmp / "worker" / "attempts"
     attempts.mkdir(parents=True)
     attempts.parent.chmod(0o700)
-    assert runs_as(OWN, one_trust_domain=False, attempts=attempts) == (OWN == "root")
+    assert runs_as(OWN, one_trust_domain=False, root_jobs=True, attempts=attempts) == (OWN == "root")
     assert not runs_as("nobody", one_trust_domain=False, attempts=attempts)
     who = identity("ada", "nobody", one_trust_domain=False)
     assert who is not None
