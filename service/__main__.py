@@ -1,11 +1,11 @@
 """``python -m service``: serves until it is told to end. ``python -m service openapi`` prints the API's description.
 
 ``python -m service rotate-secrets`` encrypts all secrets anew with a new key; the service may run meanwhile.
+``python -m service check-settings`` prints what is wrong with the settings. SIGHUP reads them anew.
 """
 
 import argparse
 import asyncio
-import ipaddress
 import logging
 import signal
 import sys
@@ -19,16 +19,19 @@ from service.app import bare, create_app
 from service.bootstrap import NewerSchemaError
 from service.db.engine import Database
 from service.errors import ProblemError
+from service.reload import reload
 from service.secrets import store
 from service.secrets.key_file import KeyFile
 from service.server import Server, address, bind
-from service.settings import Settings
+from service.settings import Settings, is_loopback
 from torchyard import home
 
 
 def _arguments(argv: Sequence[str], defaults: Settings) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m service", description=__doc__)
-    parser.add_argument("command", nargs="?", choices=["serve", "openapi", "rotate-secrets"], default="serve")
+    parser.add_argument(
+        "command", nargs="?", choices=["serve", "openapi", "rotate-secrets", "check-settings"], default="serve"
+    )
     parser.add_argument("--host", default=defaults.host)
     parser.add_argument("--port", type=int, default=defaults.port, help="0 takes a free port")
     parser.add_argument(
@@ -50,19 +53,22 @@ def _rotate_secrets(settings: Settings) -> int:
     return 0
 
 
-def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches an address."""
-    if host == "localhost":
-        return True
+def _check_settings() -> int:
+    """Print what is wrong with the settings, one finding a line."""
     try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
+        found = list(Settings.from_environment().problems())
+    except ValueError as error:
+        found = str(error).splitlines()
+    for each in found:
+        print(each)  # noqa: T201
+    return 1 if found else 0
 
 
 async def _serve(settings: Settings) -> None:
     listening = bind(settings.host, settings.port)
-    server = Server(create_app(settings))
+    app = create_app(settings)
+    server = Server(app)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload, app)
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, server.stop)
     serving = asyncio.create_task(server.serve([listening]))
@@ -78,6 +84,8 @@ async def _serve(settings: Settings) -> None:
 
 def main(argv: Sequence[str]) -> int:
     """Exit code of the process."""
+    if list(argv) == ["check-settings"]:
+        return _check_settings()
     try:
         given = Settings.from_environment()
     except ValueError as error:
@@ -89,15 +97,18 @@ def main(argv: Sequence[str]) -> int:
         return 0
     if arguments.command == "rotate-secrets":
         return _rotate_secrets(given)
-    if not is_loopback(arguments.host) and not arguments.behind_proxy:
+    return _run(replace(given, host=arguments.host, port=arguments.port, behind_proxy=arguments.behind_proxy))
+
+
+def _run(settings: Settings) -> int:
+    if not is_loopback(settings.host) and not settings.behind_proxy:
         print(  # noqa: T201
-            f"Binding {arguments.host} would send tokens unencrypted: bind 127.0.0.1, or put a proxy that ends TLS in "
+            f"Binding {settings.host} would send tokens unencrypted: bind 127.0.0.1, or put a proxy that ends TLS in "
             "front and give --behind-proxy (TORCHYARD_BEHIND_PROXY=1).",
             file=sys.stderr,
         )
         return 2
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    settings = replace(given, host=arguments.host, port=arguments.port, behind_proxy=arguments.behind_proxy)
     try:
         uvloop.run(_serve(settings))
     except (NewerSchemaError, OSError) as error:

@@ -1,8 +1,11 @@
-"""Settings of the service, from ``TORCHYARD_*`` variables."""
+"""Settings of the service, from ``TORCHYARD_*`` variables and the settings file."""
 
-from dataclasses import dataclass
+import ipaddress
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import BeforeValidator, Field
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -12,10 +15,13 @@ from torchyard.api import Visibility
 from torchyard.injob.cadence import FLOOR
 from torchyard.quantities import SECONDS, parse_duration, parse_size
 
+#: Settings that count at once when they are read anew; the others count from the next start on.
+RELOADED: Final = frozenset({"disk_floor", "keep_ended_s", "streams_per_user", "unreachable_after_s", "visibility"})
 
-@dataclass(frozen=True, kw_only=True)
+
+@dataclass(kw_only=True)
 class Settings:
-    """Places, addresses and time-outs (in seconds) of one service."""
+    """Places, addresses and time-outs (in seconds) of one service; those in `RELOADED` change while it runs."""
 
     data: Path
     """Folder of the database (SQLite) and the artifacts."""
@@ -61,6 +67,27 @@ class Settings:
         """File of the key that secrets are encrypted with."""
         return self.secret_key_file or self.data / "secrets.key"
 
+    def take_over(self, fresh: "Settings") -> tuple[list[str], list[str]]:
+        """Take over those of `RELOADED`; return the names that have changed, and those that need a restart."""
+        changed = [each.name for each in fields(self) if getattr(self, each.name) != getattr(fresh, each.name)]
+        for name in RELOADED.intersection(changed):
+            setattr(self, name, getattr(fresh, name))
+        return [name for name in changed if name in RELOADED], [name for name in changed if name not in RELOADED]
+
+    def problems(self) -> Iterator[str]:
+        """Yield what contradicts itself or lies open, each with its mend; where it is wrong alone, it is not read."""
+        if not is_loopback(self.host) and not self.behind_proxy:
+            yield f"host: {self.host} would send tokens unencrypted: have a proxy end TLS, and set behind_proxy"
+        if self.unreachable_after_s < 3 * self.heartbeat_s:
+            yield (
+                f"unreachable_after_s: {self.unreachable_after_s:g} s is less than three heartbeats of "
+                f"{self.heartbeat_s:g} s: nodes would count as unreachable for a message that is late"
+            )
+        if self.secret_key_file is not None and not self.secret_key_file.parent.is_dir():
+            yield f"secret_key_file: there is no folder {self.secret_key_file.parent}: make it, mode 0700"
+        for name, file in (("settings file", settingsfile.path()), ("secret_key_file", self.secret_key)):
+            yield from _too_open(name, file)
+
     @classmethod
     def from_environment(cls) -> "Settings":
         """Load the settings of this process; defaults are those of the embedded stack.
@@ -68,7 +95,7 @@ class Settings:
         ValueError for a variable that cannot be read.
         """
         data = home.root() / "service"
-        found = settingsfile.from_environment(Environment)
+        found = settingsfile.from_environment(Environment, "service")
         return cls(
             data=data,
             database_url=found.database_url or f"sqlite:///{data / 'torchyard.db'}",
@@ -86,6 +113,26 @@ class Settings:
             visibility=found.visibility,
             secret_key_file=found.secret_key_file,
         )
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only this machine reaches an address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def _too_open(name: str, file: Path | None) -> Iterator[str]:
+    if file is None or not file.is_file():
+        return
+    mode = stat.S_IMODE(file.stat().st_mode)
+    # Settings may hold passwords, but often everybody on the machine may read them: `yard` reads them too.
+    secret = name != "settings file" or "://" in file.read_text()
+    if mode & (0o077 if secret else 0o022):
+        yield f"{name}: {file} (mode {mode:04o}) is open to other accounts: `chmod 0600 {file}`"
 
 
 def _days(text: object) -> int:

@@ -1,18 +1,25 @@
 """Settings as files (YAML or JSON) and as variables, read so that every error names the field or the variable."""
 
+import difflib
+import os
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, Final, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from torchyard import home
 from torchyard.exceptions import TorchYardError
 from torchyard.spec import error_messages
 
 Model = TypeVar("Model", bound=BaseModel)
 #: What the names of our variables begin with.
 PREFIX = "TORCHYARD_"
+#: Where the settings of a machine lie, unless ``TORCHYARD_HOME`` has its own or ``TORCHYARD_SETTINGS`` names them.
+MACHINE_FILE: Final = Path("/etc/torchyard/settings.yaml")
+#: Parts of a settings file, one for each program.
+SECTIONS: Final = ("service", "worker")
 
 
 def read(path: Path, model: type[Model], problem: type[TorchYardError], shape: str) -> Model:
@@ -35,20 +42,75 @@ def read(path: Path, model: type[Model], problem: type[TorchYardError], shape: s
         raise problem("\n".join(wrong)) from error
 
 
-def from_environment(kind: type[Model]) -> Model:
-    """Load settings that take their fields from variables; raises ValueError naming each that cannot be read."""
+def path() -> Path | None:
+    """Return the settings file of this process: ``TORCHYARD_SETTINGS``, the home's, or the machine's; None if none."""
+    named = os.environ.get("TORCHYARD_SETTINGS")
+    if named:
+        return Path(named)
+    return next((each for each in (home.root() / "settings.yaml", MACHINE_FILE) if each.is_file()), None)
+
+
+def from_environment(kind: type[Model], section: str) -> Model:
+    """Load settings from variables and, where those are not set, from a section of the settings file.
+
+    ValueError naming each that cannot be read, and each that there is not.
+    """
+    given = _section(section)
+    wrong = [_unknown(section, name, kind.model_fields) for name in given if name not in kind.model_fields]
+    ours = {name: value for name, value in given.items() if name in kind.model_fields and not _is_set(name)}
     try:
-        return kind()
+        found = kind(**ours)
     except ValidationError as error:
-        raise ValueError("\n".join(map(_about_variable, error.errors()))) from error
+        wrong += [_about_setting(each, section, ours) for each in error.errors()]
+        raise ValueError("\n".join(wrong)) from error
+    if wrong:
+        raise ValueError("\n".join(wrong))
+    return found
 
 
-def _about_variable(problem: ErrorDetails) -> str:
-    variable = f"{PREFIX}{problem['loc'][0]}".upper()
+def _section(name: str) -> dict[str, Any]:
+    """Return a section of the settings file, without what is empty there; ValueError for a file of another shape."""
+    file = path()
+    if file is None:
+        return {}
+    try:
+        data = yaml.safe_load(file.read_text())
+    except OSError as error:
+        raise ValueError(f"{file} cannot be read: {error.strerror}") from error
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ValueError(f"{file} is not valid YAML: {error}") from error
+    if not isinstance(data, dict | None):
+        raise ValueError(f"{file}: write the sections {' and '.join(SECTIONS)}, each with settings below it")
+    for strange in (data or {}).keys() - set(SECTIONS):
+        raise ValueError(f"{file}: {strange}: there is no such section{_meant(str(strange), SECTIONS)}")
+    found = (data or {}).get(name) or {}
+    if not isinstance(found, dict):
+        raise ValueError(f"{file}: {name}: write settings below it, such as `port: 8765`")
+    return {str(key): value for key, value in found.items() if value is not None}
+
+
+def _is_set(name: str) -> bool:
+    return bool(os.environ.get(f"{PREFIX}{name}".upper()))
+
+
+def _unknown(section: str, name: str, known: Any) -> str:
+    return f"{path()}: {section}.{name}: there is no such setting{_meant(name, list(known))}"
+
+
+def _meant(name: str, known: Any) -> str:
+    close = difflib.get_close_matches(name.lower().removeprefix(PREFIX.lower()), known, n=1)
+    return f"; did you mean {close[0]}?" if close else f": known are {', '.join(known)}"
+
+
+def _about_setting(problem: ErrorDetails, section: str, in_file: dict[str, Any]) -> str:
+    name = str(problem["loc"][0])
+    variable = f"{path()}: {section}.{name}" if name in in_file else f"{PREFIX}{name}".upper()
     cause = problem.get("ctx", {}).get("error")
     return f"{variable}: {cause}" if cause else f"{variable}: {problem['input']!r}: {problem['msg']}"
 
 
 def words(value: object) -> tuple[str, ...]:
-    """Split words between commas, without repetitions."""
+    """Split words between commas, without repetitions; a list has them already."""
+    if isinstance(value, list | tuple):
+        value = ",".join(map(str, value))
     return tuple(dict.fromkeys(filter(None, map(str.strip, str(value).split(",")))))

@@ -1,6 +1,6 @@
 """Settings of a worker, from its arguments and ``TORCHYARD_*`` variables."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -93,7 +93,7 @@ def from_environment(
 
     ValueError for a label that no job could ask for, and for limits that are none.
     """
-    found = settingsfile.from_environment(Environment)
+    found = settingsfile.from_environment(Environment, "worker")
     return WorkerSettings(
         name=name or home.node_name(),
         home=(folder or home.worker_folder()).absolute(),
@@ -114,6 +114,21 @@ def from_environment(
         labels=_labels(found.labels if labels is None else labels),
         limits=OutputLimits(total=found.output_limit, every_s=found.output_every_s),
     )
+
+
+def problems() -> Iterator[str]:
+    """Yield what is wrong with the settings of this process, each with its mend."""
+    try:
+        found = settingsfile.from_environment(Environment, "worker")
+        _labels(found.labels)
+    except ValueError as error:
+        yield from str(error).splitlines()
+        return
+    file = found.node_token_file
+    if file is not None and not file.is_file():
+        yield f"node_token_file: there is no file {file}: `yard token create NAME --scope node --node NODE > {file}`"
+    elif file is not None and file.stat().st_mode & 0o077:
+        yield f"node_token_file: other accounts can read {file}: `chmod 0600 {file}`, and make a new token"
 
 
 def _labels(given: Sequence[str]) -> tuple[str, ...]:

@@ -72,7 +72,7 @@ def _folder(settings: Settings, folder: Path, *, with_keys: bool) -> Manifest:
             fresh.unlink()
             raise BackupError(f"{folder} holds the backup of another installation: choose another folder")
         files.mirror_logs(settings.artifacts / "logs", artifacts / "logs")
-        keys = _keys(folder, with_keys=with_keys)
+        keys = _keys(settings, folder, with_keys=with_keys)
         fresh.replace(copy)
         made = _manifest(kind, contents, missing, keys, with_keys=with_keys)
         manifest.write(folder, made)
@@ -115,19 +115,21 @@ def _consistent(settings: Settings, fresh: Path, blobs: Path) -> tuple[Contents,
     return contents, sorted(missing)
 
 
-def key_files(root: Path) -> list[Path]:
-    """Return the files of keys in a home and in its service's folder."""
-    return sorted({*root.glob("*.key"), *(root / "service").glob("*.key")})
-
-
-def _keys(folder: Path, *, with_keys: bool) -> list[str]:
+def _keys(settings: Settings, folder: Path, *, with_keys: bool) -> list[str]:
+    """Take the key of the secrets into the backup, if it is wanted there; return where it lies, if there is one."""
+    key = settings.secret_key.absolute()
+    if not key.is_file():
+        return []
     root = home.root()
-    names = [str(path.relative_to(root)) for path in key_files(root)]
-    for name in names if with_keys else ():
-        target = folder / "keys" / name
-        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        home.write_private(target, (root / name).read_text())
-    return names
+    name = str(key.relative_to(root)) if key.is_relative_to(root) else str(key)
+    if with_keys:
+        home.write_private(kept_key(folder, name), key.read_text())
+    return [name]
+
+
+def kept_key(folder: Path, name: str) -> Path:
+    """Return the place of a key in a backup."""
+    return folder / "keys" / name.lstrip("/")
 
 
 def _manifest(kind: str, contents: Contents, missing: list[str], keys: list[str], *, with_keys: bool) -> Manifest:

@@ -15,6 +15,7 @@ from sqlalchemy import create_engine, text
 
 from service import bootstrap
 from service.backup import databases, files, manifest
+from service.backup.create import kept_key
 from service.backup.exceptions import BackupError
 from service.backup.manifest import Manifest
 from service.db.leader import LOCK
@@ -148,5 +149,5 @@ def _keys(folder: Path, root: Path, found: Manifest) -> list[str]:
     """Put the keys of the backup in their places; return those that are nowhere."""
     for name in found.keys if found.keys_included else ():
         if not (root / name).exists():
-            home.write_private(root / name, (folder / "keys" / name).read_text())
+            home.write_private(root / name, kept_key(folder, name).read_text())
     return [name for name in found.keys if not (root / name).exists()]

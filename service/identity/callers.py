@@ -126,6 +126,11 @@ class Tokens:
         self._lock = threading.Lock()
         self._generation = 0
 
+    def set_visibility(self, visibility: Visibility) -> None:
+        """Let this count for projects that do not say it themselves."""
+        self._visibility = visibility
+        self.forget()
+
     def forget(self) -> None:
         """Drop what is cached: called after every change of tokens or users."""
         with self._lock:

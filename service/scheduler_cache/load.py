@@ -78,6 +78,11 @@ class Loader:
                 self._surroundings(tx, now)
             yield tx, self._state
 
+    def set_disk_floor(self, disk_floor: int) -> None:
+        """Give no jobs to nodes with less free disk, from the next look on."""
+        with self._lock:
+            self._nodes.disk_floor = disk_floor
+
     def recall(self) -> None:
         """Read anew who was promised what others held: a service that does not lead may miss it between its looks."""
         with self._lock:

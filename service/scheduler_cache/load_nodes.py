@@ -55,14 +55,14 @@ class NodeLoader:
     """Reads nodes and devices; not for several threads at once."""
 
     def __init__(self, disk_floor: int, free: Callable[[], int] | None) -> None:
-        self._disk_floor = disk_floor
+        self.disk_floor = disk_floor
         self._free = free
         self._short = False
         self._known: dict[str, tuple[tuple[Any, ...], NodeInfo]] = {}
 
     def read(self, tx: Connection) -> dict[str, NodeInfo]:
         """Return all nodes by name."""
-        self._short = self._free is not None and self._free() < self._disk_floor
+        self._short = self._free is not None and self._free() < self.disk_floor
         devices: dict[str, list[_LoadedDevice]] = {}
         for row in tx.execute(_DEVICES):
             devices.setdefault(row[0], []).append(cast("_LoadedDevice", row))
@@ -97,7 +97,7 @@ class NodeLoader:
             return ClosedReason.DRAINING
         if node.unreachable or node.last_seen_us is None:
             return ClosedReason.UNREACHABLE
-        if node.disk_free < (self._disk_floor if node.disk_floor is None else node.disk_floor):
+        if node.disk_free < (self.disk_floor if node.disk_floor is None else node.disk_floor):
             return ClosedReason.DISK_FLOOR
         return ClosedReason.SERVICE_DISK if self._short else None
 

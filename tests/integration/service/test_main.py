@@ -60,3 +60,34 @@ def test_a_taken_port_is_said(yard_home: Path) -> None:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 1
     assert "cannot start" in done.stderr
+
+
+def test_settings_are_read_anew_without_a_restart(yard_home: Path) -> None:
+    file = yard_home / "settings.yaml"
+    file.write_text("service: {keep_ended: 90d}\n")
+    with process(f"sqlite:///{yard_home / 'x.db'}", yard_home) as (child, url):
+        token = home.admin_token_file().read_text().strip()
+        with connect(url, token) as client:
+            assert client.get("/api/v1/settings").json()["keep_ended_s"] == 90 * 86_400
+            file.write_text("service: {keep_ended: 30d, heartbeat_s: 2}\n")
+            said = yard("config", "reload")
+            assert said.stdout == "changed: keep_ended_s\ncounts after a restart: heartbeat_s\n"
+            assert client.get("/api/v1/settings").json()["keep_ended_s"] == 30 * 86_400
+            file.write_text("service: {kep_ended: 30d}\n")
+            wrong = yard("config", "reload")
+            assert wrong.returncode == 1
+            assert "did you mean keep_ended?" in wrong.stderr
+            assert client.get("/api/v1/settings").json()["keep_ended_s"] == 30 * 86_400
+        assert child.poll() is None
+    checked = yard("config", "check")
+    assert checked.returncode == 1
+    assert "did you mean keep_ended?" in checked.stdout
+    file.write_text("worker: {node_token_file: /nowhere/token}\n")
+    assert "node_token_file: there is no file" in yard("config", "check").stdout
+    file.write_text("service: {keep_ended: 30d}\nworker: {labels: [a100]}\n")
+    assert yard("config", "check").returncode == 0
+
+
+def yard(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "torchyard.cli.main", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from service.settings import Settings
@@ -42,3 +44,73 @@ def test_every_bad_setting_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(ValueError, match="TORCHYARD_PORT: 'eighty'") as caught:
         Settings.from_environment()
     assert "\nTORCHYARD_BEHIND_PROXY: 'perhaps'" in str(caught.value)
+
+
+@pytest.fixture
+def settings_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TORCHYARD_HOME", str(tmp_path))
+    return tmp_path / "settings.yaml"
+
+
+def test_a_file_gives_what_no_variable_does(settings_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings_file.write_text("service: {port: 1234, keep_ended: 90d, disk_floor: 1GiB, allowed_hosts: [a, b]}\n")
+    monkeypatch.setenv("TORCHYARD_PORT", "4321")
+    found = Settings.from_environment()
+    assert (found.port, found.keep_ended_s, found.disk_floor) == (4321, 90 * 86_400, 2**30)
+    assert found.allowed_hosts[-2:] == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("service: {prot: 1}", "service.prot: there is no such setting; did you mean port?"),
+        ("service: {TORCHYARD_PORT: 1}", "did you mean port?"),
+        ("servce: {port: 1}", "servce: there is no such section; did you mean service?"),
+        ("service: {port: eighty}", "service.port: 'eighty'"),
+        ("service: {disk_floor: 2 gibibytes}", "service.disk_floor: .*is not a size"),
+        ("service: {keep_ended: 90}", "service.keep_ended: 90 is less than a day"),
+        ("service: 5", "write settings below it"),
+        ("- 5", "write the sections service and worker"),
+        ("service: {", "is not valid YAML"),
+    ],
+)
+def test_a_wrong_file_is_named_with_the_field(settings_file: Path, text: str, words: str) -> None:
+    settings_file.write_text(text)
+    with pytest.raises(ValueError, match=words) as caught:
+        Settings.from_environment()
+    assert str(settings_file) in str(caught.value)
+
+
+def test_a_file_that_is_named_must_be_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHYARD_SETTINGS", str(tmp_path / "gone.yaml"))
+    with pytest.raises(ValueError, match="cannot be read"):
+        Settings.from_environment()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("service: {host: 0.0.0.0}", "host: 0.0.0.0 would send tokens unencrypted"),
+        ("service: {heartbeat_s: 30}", "unreachable_after_s: 60 s is less than three heartbeats"),
+        ("service: {secret_key_file: /nowhere/at/all.key}", "there is no folder /nowhere/at"),
+        ("service: {redis_url: 'redis://:secret@box/0'}", "is open to other accounts: `chmod 0600"),
+    ],
+)
+def test_contradictions_and_open_files_are_found(settings_file: Path, text: str, words: str) -> None:
+    settings_file.write_text(text)
+    settings_file.chmod(0o644)
+    (found,) = Settings.from_environment().problems()
+    assert words in found
+
+
+def test_good_settings_have_no_problem(settings_file: Path) -> None:
+    settings_file.write_text("service: {visibility: private}")
+    settings_file.chmod(0o644)
+    assert list(Settings.from_environment().problems()) == []
+
+
+def test_what_can_count_at_once_is_taken_over_and_the_rest_is_named(settings_file: Path) -> None:
+    running = Settings.from_environment()
+    settings_file.write_text("service: {visibility: private, port: 1234, keep_ended: 90d}")
+    assert running.take_over(Settings.from_environment()) == (["visibility", "keep_ended_s"], ["port"])
+    assert (running.visibility, running.keep_ended_s, running.port) == ("private", 90 * 86_400, 8765)

@@ -22,7 +22,7 @@ from service.backup.exceptions import BackupError
 from service.backup.restore import restore
 from service.bootstrap import migrate
 from service.db.engine import Database
-from service.db.models import CheckpointFile, Job, MetricPoint
+from service.db.models import Blob, Job, MetricPoint
 from service.settings import Settings
 from tests.support import postgres
 from tests.support.live import Live, running, settings_for
@@ -87,7 +87,7 @@ def facts(url: str) -> dict[str, Any]:
         found = {
             "jobs": tx.scalar(select(func.count()).select_from(Job)),
             "points": tx.scalar(select(func.count()).select_from(MetricPoint)),
-            "hashes": set(tx.scalars(select(CheckpointFile.sha256).where(CheckpointFile.sha256.is_not(None)))),
+            "hashes": set(tx.scalars(select(Blob.sha256))),
         }
     db.dispose()
     return found
@@ -109,8 +109,9 @@ def test_a_backup_of_a_busy_service_is_whole_and_comes_back(
                 assert written.missing_blobs == []
             assert len(steps) > before, "nothing was written meanwhile, so the test shows nothing"
         assert stat.S_IMODE(target.stat().st_mode) == 0o700
-        stored = (target / "artifacts" / "blobs").glob("??/*")
-        assert any(path.samefile(live.context.store.path(path.name)) for path in stored), "blobs are linked"
+        kept = {path.name: path.stat().st_ino for path in (target / "artifacts" / "blobs").glob("??/*")}
+        stored = {path.name: path.stat().st_ino for path in live.context.store.blobs.glob("??/*")}
+        assert kept.items() & stored.items(), "blobs are linked"
     settings = other()
     restored = restore(settings, target)
     assert restored.aside is None
@@ -181,9 +182,9 @@ def test_a_key_that_is_wanted_is_named(
     serve: Callable[..., Any], other: Callable[[], Settings], tmp_path: Path
 ) -> None:
     with serve() as live:
-        home.write_private(home.root() / "secrets.key", "0123")
+        home.write_private(home.root() / "service" / "secrets.key", "0123")
         create(settings_of(live), tmp_path / "kept")
-    assert restore(other(), tmp_path / "kept").keys_wanted == ["secrets.key"]
+    assert restore(other(), tmp_path / "kept").keys_wanted == ["service/secrets.key"]
 
 
 def test_a_running_service_is_never_restored_over(serve: Callable[..., Any], tmp_path: Path) -> None:

@@ -1,0 +1,84 @@
+"""``config``: the settings of service and worker."""
+
+import json as json_
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import typer
+
+from torchyard.cli import common, extras
+
+#: Seconds that the service may take to read its settings.
+RELOAD_S = 10.0
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    config = typer.Typer(no_args_is_help=True, help="Check the settings, and have the service read them anew.")
+    config.command()(check)
+    config.command()(reload)
+    app.add_typer(config, name="config")
+
+
+def check(json: common.Json = False) -> None:
+    """Check settings file and variables: unknown names, wrong values, contradictions, files that lie open.
+
+    Exits with 1 if there is a finding.
+    """
+    from torchyard import settingsfile
+
+    found = [*_findings("service", ["service", "check-settings"]), *_findings("worker", ["worker", "--check-settings"])]
+    found = list(dict.fromkeys(found))
+    if json:
+        common.print_json({"file": str(settingsfile.path() or ""), "findings": found})
+    else:
+        common.note(f"settings file: {settingsfile.path() or 'none'}")
+        for each in found:
+            common.line(each)
+        common.note(f"{len(found)} to mend" if found else "nothing to mend")
+    if found:
+        raise typer.Exit(1)
+
+
+def _findings(extra: str, words: list[str]) -> list[str]:
+    from torchyard.exceptions import MissingExtraError, TorchYardError
+
+    try:
+        extras.require("config", extra)
+    except MissingExtraError:
+        return []
+    done = subprocess.run([sys.executable, "-P", "-m", *words], capture_output=True, text=True, check=False)
+    if done.returncode > 1:
+        raise TorchYardError(f"the settings of the {extra} cannot be checked: {done.stderr.strip()}")
+    return done.stdout.splitlines()
+
+
+def reload(json: common.Json = False) -> None:
+    """Have this machine's service read its settings anew; says which count now, and which need a restart."""
+    from torchyard import home
+    from torchyard.exceptions import NotRunningError, TorchYardError
+
+    known = home.read_address()
+    if known is None or not Path(f"/proc/{known['pid']}").exists():
+        raise NotRunningError
+    file = home.root() / "reload.json"
+    file.unlink(missing_ok=True)
+    os.kill(int(known["pid"]), signal.SIGHUP)
+    deadline = time.monotonic() + RELOAD_S
+    while not file.exists():
+        if time.monotonic() > deadline:
+            raise TorchYardError(f"the service (process {known['pid']}) has not answered: see its log")
+        time.sleep(0.05)
+    outcome = json_.loads(file.read_text())
+    if "error" in outcome:
+        raise TorchYardError(f"the settings stay as they were:\n{outcome['error']}")
+    if json:
+        common.print_json(outcome)
+        return
+    common.line(f"changed: {', '.join(outcome['changed']) or 'nothing'}")
+    if outcome["restart"]:
+        common.line(f"counts after a restart: {', '.join(outcome['restart'])}")
