@@ -105,6 +105,9 @@ class JobSpec(Model):
     """The folder that the snapshot was taken from; `yard submit` fills it in."""
     python: str | None = None
     """Interpreter, venv or conda prefix of the command; `yard submit` takes the active one."""
+    warm_start: bool = True
+    """Whether its processes may be forked from one that has loaded PyTorch, on nodes that keep such; false starts a new
+    interpreter for each."""
     env: Environment = {}
     """Environment variables."""
     network: Network = Network.HOST

@@ -166,7 +166,8 @@ class AttemptLauncher:
             prepare.let_in(folder, laid.who)
             kept = [descriptor] if held is None else [descriptor, held]
             kept += self.lock_descriptors([device.uuid for device in launch.devices])
-            self._spawn(folder, kept, laid.secrets, warm.key_of(record))
+            key = warm.key_of(record) if launch.spec.warm_start else None
+            self._spawn(folder, kept, laid.secrets, key)
         finally:
             if held is not None:
                 os.close(held)

@@ -240,6 +240,13 @@ def test_what_cannot_be_forked_is_executed(pair: Pair, code: str) -> None:
     assert outcome(second) == outcome(first)
 
 
+def test_a_job_that_says_so_is_executed(pair: Pair) -> None:
+    spec: dict[str, Any] = {"launcher": "python", "command": ["python", "train.py"]}
+    pair.run({"train.py": "print(1)"}, **spec)
+    folder, _ = pair.warm.run(files={"train.py": "print(1)"}, warm_start=False, **spec)
+    assert not forked(folder)
+
+
 WAITS = "import os, time\nopen(f\"ready-{os.environ['RANK']}\", 'w').close()\ntime.sleep(600)\n"
 
 
