@@ -502,6 +502,7 @@ class Allocation(Base):
             sqlite_where=text("live AND share IS NULL"),
             postgresql_where=text("live AND share IS NULL"),
         ),
+        Index("ix_allocations_released_us", "released_us"),
         CheckConstraint("live = (released_us IS NULL)", name="live_until_released"),
     )
 

@@ -10,7 +10,7 @@ from service.db.models import Allocation, Attempt, Device, Job, Node, Sample, Us
 from service.db.records.nodes import DeviceRecord, NodeRecord
 from service.errors import not_found
 from service.identity.callers import Caller
-from service.identity.visibility import shown_name
+from service.identity.visibility import may_read, shown_name
 from service.infra.times import moment
 from torchyard import api
 from torchyard.wire import Capability
@@ -53,7 +53,7 @@ def _node(
 ) -> api.Node:
     return api.Node(
         name=node.name,
-        state=_state(node),
+        state=state(node),
         hostname=node.hostname,
         version=node.version,
         last_seen_at=None if node.last_seen_us is None else moment(node.last_seen_us),
@@ -70,7 +70,14 @@ def _node(
     )
 
 
-def _state(node: NodeRecord) -> Literal["online", "draining", "unreachable"]:
+def with_devices(tx: Connection) -> list[tuple[NodeRecord, list[DeviceRecord]]]:
+    """Return all nodes, by name, each with the devices that it has now, by index."""
+    nodes, devices = NodeRecord.all(tx.execute(select(Node.__table__).order_by(Node.name))), _devices(tx)
+    return [(node, devices[node.name]) for node in nodes]
+
+
+def state(node: NodeRecord) -> Literal["online", "draining", "unreachable"]:
+    """Return whether a node takes jobs, takes none, or is not heard of."""
     if node.unreachable or node.last_seen_us is None:
         return "unreachable"
     return "draining" if node.draining else "online"
@@ -120,7 +127,14 @@ def _holders(tx: Connection, caller: Caller) -> dict[tuple[str, str], list[api.H
     found: dict[tuple[str, str], list[api.Holder]] = defaultdict(list)
     for row in tx.execute(query):
         name = shown_name(caller, row, row.name)
-        holder = api.Holder(job=row.id, job_number=row.number, job_name=name, user=row.user, share=row.share)
+        holder = api.Holder(
+            job=row.id,
+            job_number=row.number,
+            job_name=name,
+            readable=may_read(caller, row),
+            user=row.user,
+            share=row.share,
+        )
         found[row.node, row.uuid].append(holder)
     return found
 

@@ -154,9 +154,9 @@ def _devices(tx: Connection) -> dict[str, int]:
     return {row[0]: row[1] for row in tx.execute(joined.group_by(Node.name))}
 
 
-def _to_come(tx: Connection, now: int) -> list[ReservationRecord]:
-    """Return reservations that hold now or later."""
-    query = select(Reservation.__table__).where(Reservation.cancelled_us.is_(None), Reservation.ends_us > now)
+def _to_come(tx: Connection, from_us: int) -> list[ReservationRecord]:
+    """Return reservations that hold at a moment or later."""
+    query = select(Reservation.__table__).where(Reservation.cancelled_us.is_(None), Reservation.ends_us > from_us)
     return ReservationRecord.all(tx.execute(query.order_by(Reservation.starts_us, Reservation.id)))
 
 
@@ -174,6 +174,11 @@ def list_reservations(db: Database, now: int, *, past: bool = False) -> list[sha
     """Return reservations that hold now or later, by their start; with `past`, all."""
     with db.read() as tx:
         return _present(tx, _all(tx) if past else _to_come(tx, now), now)
+
+
+def since(tx: Connection, since_us: int, now: int) -> list[sharing.Reservation]:
+    """Return reservations that hold now or later or were held after a moment, by their start."""
+    return _present(tx, _to_come(tx, since_us), now)
 
 
 def _all(tx: Connection) -> list[ReservationRecord]:

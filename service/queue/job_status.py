@@ -49,7 +49,7 @@ def why(tx: Connection, job: JobRecord, running: Running | None, state: Schedule
     ends: tuple[int, int] | None = None
     if running is not None:
         reasons += _place(running, state) + _preempted_for(tx, job) + _joining(tx, job)
-        ends = _ends(running, now)
+        ends = expected_end(running, now)
         reasons += _progress(running, ends)
     return Why(
         state=job.state,
@@ -178,7 +178,8 @@ def _joining(tx: Connection, job: JobRecord) -> list[Reason]:
     return [Reason(code=last.kind, message=last.message)] if last and last.kind == lifecycle.UNJOINED else []
 
 
-def _ends(running: Running, now: int) -> tuple[int, int] | None:
+def expected_end(running: Running, now: int) -> tuple[int, int] | None:
+    """Return when a job that holds devices ends, in half of such cases and in nine of ten; None if nobody knows."""
     left = running.remaining
     if left is None:
         return None if running.ends_us is None else (running.ends_us, running.ends_us)

@@ -14,10 +14,10 @@ from service.db.records.record import Record
 from service.estimation.forecasts import Estimator
 from service.identity import unix_accounts
 from service.identity.callers import Caller
-from service.identity.visibility import shown_name
+from service.identity.visibility import may_read, shown_name
 from service.infra.times import minute
 from service.jobs import fit
-from service.queue import job_status, variants
+from service.queue import job_status, titles, variants
 from service.queue.snapshot import QueueSnapshot, queue_snapshot
 from service.scheduler.explain import alternatives, forecast, reasons
 from service.scheduler.explain.blockers import Blocker, DecisionReview, Obstacle
@@ -34,18 +34,6 @@ from torchyard.states import JobState
 _PRIORITIES = tuple(Priority)
 #: Of so many jobs of a page it is told when they start; the later ones depend on too much that nobody knows.
 MAX_FORECASTS = 32
-
-
-@dataclass(frozen=True, slots=True)
-class _NamedJob(Record):
-    """Columns by which messages name a job, and the name of its owner."""
-
-    id: JobId
-    number: int
-    name: str
-    user_id: str
-    user: str
-    project: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +58,7 @@ def entries(tx: Connection, seen: QueueSnapshot, caller: Caller, start: int, lim
     if not some:
         return []
     found = _found(seen, some)
-    rows = _titles(tx, [waiting.job for waiting in some])
+    rows = titles.load(tx, [waiting.job for waiting in some])
     # How long a pause lasts nobody knows.
     first = [waiting.job for waiting in some[:MAX_FORECASTS]] if start == 0 and not seen.state.paused else []
     expected = forecast.expected_starts(seen.state, first, seen.now, seen.policy, seen.queue)
@@ -81,6 +69,7 @@ def entries(tx: Connection, seen: QueueSnapshot, caller: Caller, start: int, lim
             job=waiting.job,
             number=waiting.number,
             name=shown_name(caller, rows[waiting.job], rows[waiting.job].name),
+            readable=may_read(caller, rows[waiting.job]),
             user=rows[waiting.job].user,
             priority=_PRIORITIES[waiting.priority],
             gpus=waiting.gpus,
@@ -165,7 +154,7 @@ def _p50(expected: Expected | None) -> int | None:
 
 
 def _when(expected: Expected | None) -> dict[str, datetime | None]:
-    p50, p90 = expected or (None, None)
+    p50, p90 = (None, None) if expected is None else (expected.p50_us, expected.p90_us)
     return {
         "expected_start_at": None if p50 is None else minute(p50),
         "expected_start_p90_at": None if p90 is None else minute(p90),
@@ -185,13 +174,13 @@ def _names(
     jobs = [name for one, blockers in lists.values() for name in reasons.mentioned(seen.state, one, blockers)]
     users = [blocker.reached.whose for blockers in found.values() for blocker in blockers if blocker.reached]
     awaited = _awaited(tx, job) if job is not None else []
-    rows = _titles(tx, [*jobs, *(row.needs for row in awaited)])
-    titles = {name: Title(number=row.number, user=row.user) for name, row in rows.items()}
+    rows = titles.load(tx, [*jobs, *(row.needs for row in awaited)])
+    named = {name: Title(number=row.number, user=row.user) for name, row in rows.items()}
     after = None if job is None else job.spec.after
     return Names(
-        jobs=titles,
+        jobs=named,
         users=_users(tx, users),
-        awaited=[Awaited(job=row.needs, title=titles[row.needs], state=row.state) for row in awaited],
+        awaited=[Awaited(job=row.needs, title=named[row.needs], state=row.state) for row in awaited],
         need=f"{after.when} of {after.need}" if after else "",
         paused=_paused(tx, job) if job is not None else "",
         missing=_missing(tx, job) if job is not None else "",
@@ -234,8 +223,3 @@ def _users(tx: Connection, users: Iterable[str]) -> dict[str, str]:
     wanted = sorted(set(users))
     rows = tx.execute(select(User.id, User.name).where(User.id.in_(wanted))) if wanted else ()
     return {row.id: row.name for row in rows}
-
-
-def _titles(tx: Connection, jobs: Iterable[JobId]) -> dict[JobId, _NamedJob]:
-    query = select(*_NamedJob.columns(Job, User.name.label("user"))).join(User, User.id == Job.user_id)
-    return {row.id: row for row in _NamedJob.each(tx.execute(query.where(Job.id.in_(sorted(set(jobs))))))}

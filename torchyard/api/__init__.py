@@ -41,6 +41,7 @@ from torchyard.api.problems import FieldProblem, Problem
 from torchyard.api.queue import Alternative, Calibration, QueueEntry, Reason, SourceCalibration, Why
 from torchyard.api.secrets import Secret, SecretValue
 from torchyard.api.sweeps import DryRun, Group, PlannedTrial
+from torchyard.api.timeline import DeviceAllocation, DeviceTimeline, NodeTimeline, Timeline, TimelineJob
 
 __all__ = [
     "PREFIX",
@@ -52,6 +53,8 @@ __all__ = [
     "Calibration",
     "Checkpoint",
     "CheckpointFileInfo",
+    "DeviceAllocation",
+    "DeviceTimeline",
     "DryRun",
     "Event",
     "FieldProblem",
@@ -76,6 +79,7 @@ __all__ = [
     "NewUser",
     "Node",
     "NodeDevice",
+    "NodeTimeline",
     "Notices",
     "Number",
     "Output",
@@ -104,6 +108,8 @@ __all__ = [
     "Stacks",
     "Storage",
     "Text",
+    "Timeline",
+    "TimelineJob",
     "Token",
     "TokenRequest",
     "TokenRotation",

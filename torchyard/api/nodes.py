@@ -38,6 +38,8 @@ class Holder(Resource):
     job: str
     job_number: int
     job_name: str
+    #: Whether the caller may read the job; its name is not shown otherwise.
+    readable: bool = True
     user: str
     #: Bytes of the device's memory, if it is shared; None: all of the device.
     share: int | None

@@ -55,6 +55,8 @@ class QueueEntry(Resource):
     job: str
     number: int
     name: str
+    #: Whether the caller may read the job; its name is not shown otherwise.
+    readable: bool = True
     user: str
     priority: Priority
     gpus: int

@@ -11,12 +11,14 @@ from service.context import Context
 from service.identity.callers import Caller
 from service.infra.etags import etag
 from service.nodes import administration, listing
+from service.queue import timeline as device_timeline
 from torchyard import api
 
 router = api_router("nodes", "/nodes")
 Ctx = Annotated[Context, Depends(context)]
 Reader = Annotated[Caller, requires("read")]
 Admin = Annotated[Caller, requires("admin")]
+HOUR_US = 3600 * 1_000_000
 
 
 @router.get("", response_model=api.Page[api.Node])
@@ -25,6 +27,21 @@ def list_nodes(request: Request, caller: Reader, ctx: Ctx) -> Response:
     page = api.Page[api.Node](items=listing.list_nodes(ctx.db, caller))
     tag = etag(page)
     return not_modified(request, tag) or answer(page, tag=tag)
+
+
+@router.get("/timeline", response_model=api.Timeline)
+def timeline(
+    request: Request,
+    caller: Reader,
+    ctx: Ctx,
+    hours: Annotated[int, Query(ge=1, le=168, description="How far back allocations are told.")] = 24,
+) -> Response:
+    """Who has had each device in the last hours, has it now, and is expected to get it; with reservations. Of jobs
+    that the caller may not read, user, resources and times are told.
+    """
+    found = device_timeline.load(ctx.db, ctx.loader, ctx.now_us(), caller, hours * HOUR_US)
+    tag = etag(found)
+    return not_modified(request, tag) or answer(found, tag=tag)
 
 
 @router.post("/{name}/drain", response_model=api.Node)

@@ -1,6 +1,6 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Link } from "@tanstack/react-router";
 
-import { JobsPage } from "./jobs/JobsPage";
+import { HomePage } from "./home/HomePage";
 import { type JobsSearch, parseSearch } from "./lib/search";
 import { Frame } from "./ui/Frame";
 
@@ -8,18 +8,18 @@ function Nowhere() {
   return (
     <div className="empty">
       <h1>No such page</h1>
-      <p><Link to="/" search={{}}>Back to the jobs</Link></p>
+      <p><Link to="/" search={{}}>Back to the home page</Link></p>
     </div>
   );
 }
 
 const rootRoute = createRootRoute({ component: Frame, notFoundComponent: Nowhere });
 
-export const jobsRoute = createRoute({
+const homeRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/",
   validateSearch: (raw: Record<string, unknown>): JobsSearch => parseSearch(raw),
-  component: JobsPage,
+  component: HomePage,
 });
 
 const jobPage = lazyRouteComponent(() => import("./job/JobPage"), "JobPage");
@@ -38,7 +38,7 @@ const auditRoute = createRoute({ getParentRoute: () => rootRoute, path: "/audit"
 
 const boxRoute = createRoute({ getParentRoute: () => rootRoute, path: "/box", component: boxPage });
 
-const routeTree = rootRoute.addChildren([jobsRoute, jobRoute, sweepRoute, boxRoute, sharingRoute, auditRoute]);
+const routeTree = rootRoute.addChildren([homeRoute, jobRoute, sweepRoute, boxRoute, sharingRoute, auditRoute]);
 
 export const router = createRouter({ routeTree, defaultPreload: "intent" });
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from service.scheduler.model.decisions import CancelPreemption, Preempt, Start
 from service.scheduler.model.jobs import IneligibleReason, Running
-from service.scheduler.model.nodes import ClosedReason
+from service.scheduler.model.nodes import ClosedReason, Placement
 from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.decide import decide
 from service.scheduler.policy.ends import Quantile, end_us
@@ -39,6 +39,18 @@ class Expected(NamedTuple):
 
     p50_us: int | None
     p90_us: int | None
+    #: Where it then starts in the median case, and when it then ends in either; infinite if it might never.
+    placements: tuple[Placement, ...] = ()
+    end_p50_us: float = math.inf
+    end_p90_us: float = math.inf
+
+
+class _SimulatedRun(NamedTuple):
+    """Start of a waiting job in a simulated future, in microseconds, and the end that it then has."""
+
+    start_us: int
+    end_us: float
+    placements: tuple[Placement, ...]
 
 
 def expected_start(
@@ -53,7 +65,8 @@ def expected_start(
 def likely_start(state: SchedulerState, job: JobId, now_us: int, policy: Policy) -> int | None:
     """Forecast only the median of a waiting job's start, in microseconds; None where there is no forecast."""
     near = _near(state, order(state, now_us, policy), job)
-    return None if near is None else _Future(near, now_us, policy, "p50_us").starts([job], MAX_DECISIONS).get(job)
+    run = None if near is None else _Future(near, now_us, policy, "p50_us").starts([job], MAX_DECISIONS).get(job)
+    return None if run is None else run.start_us
 
 
 def expected_starts(
@@ -70,7 +83,16 @@ def _play(
 ) -> dict[JobId, Expected]:
     p50 = _Future(state, now_us, policy, "p50_us").starts(jobs, decisions)
     p90 = _Future(state, now_us, policy, "p90_us").starts(list(p50), decisions)
-    return {job: Expected(p50.get(job), max(p50[job], p90[job]) if job in p90 else None) for job in jobs}
+    return {job: _expected(p50.get(job), p90.get(job)) for job in jobs}
+
+
+def _expected(p50: _SimulatedRun | None, p90: _SimulatedRun | None) -> Expected:
+    if p50 is None:
+        return Expected(None, None)
+    if p90 is None:
+        return Expected(p50.start_us, None, p50.placements, p50.end_us)
+    late, end = max(p50.start_us, p90.start_us), max(p50.end_us, p90.end_us)
+    return Expected(p50.start_us, late, p50.placements, p50.end_us, end)
 
 
 def _near(state: SchedulerState, queue: Sequence[JobId], job: JobId) -> SchedulerState | None:
@@ -124,13 +146,13 @@ class _Future:
         soon = job.asked_us + self._cost_us
         return soon if soon > self._now_us else (self._now_us + job.due_us) // 2
 
-    def starts(self, jobs: Sequence[JobId], decisions: int) -> dict[JobId, int]:
-        """Return when these jobs start, in microseconds; jobs that start after the simulated time are absent."""
-        found: dict[JobId, int] = {}
+    def starts(self, jobs: Sequence[JobId], decisions: int) -> dict[JobId, _SimulatedRun]:
+        """Return the first run of each of these jobs; jobs that start after the simulated time are absent."""
+        found: dict[JobId, _SimulatedRun] = {}
         size = len(self._state.waiting) + len(self._state.running) + 8 * len(self._state.nodes)
         for _ in range(min(decisions, MAX_WORK // max(1, size))):
             self._decide()
-            found |= {job: self._now_us for job in jobs if job in self._state.running and job not in found}
+            found |= {job: self._run(job) for job in jobs if job in self._state.running and job not in found}
             later = min(self._moments(), default=math.inf)
             if len(found) == len(jobs) or later == math.inf:
                 break
@@ -151,6 +173,9 @@ class _Future:
     def _start(self, start: Start) -> None:
         running = self._state.start(start.job, start.placements, self._now_us)
         self._ends[start.job] = self._end(running)
+
+    def _run(self, job: JobId) -> _SimulatedRun:
+        return _SimulatedRun(self._now_us, self._ends[job], self._state.running[job].placements)
 
     def _stop(self, preempt: Preempt) -> None:
         victim = self._state.running[preempt.job]

@@ -79,7 +79,7 @@ def test_who_may_not_change_a_job_is_offered_nothing_that_is_refused(
 
 def test_a_tab_is_named_after_the_job_and_its_state(page: Page, submit: Callable[..., dict[str, Any]]) -> None:
     job = submit(name="digits-ddp")
-    expect(page).to_have_title("Jobs · TorchYard")
+    expect(page).to_have_title("Home · TorchYard")
     page.goto(f"/jobs/{job['number']}")
     expect(page).to_have_title(f"… {job['number']} digits-ddp · TorchYard")
     page.get_by_role("button", name="Cancel").click()

@@ -1,4 +1,4 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 
 import { SPARK_SAMPLES } from "../box/spark";
 import { client, unwrap } from "./client";
@@ -25,6 +25,18 @@ export function useQueue() {
     queryKey: ["queue"],
     queryFn: () => unwrap(client.GET("/api/v1/queue")),
     refetchInterval: useInterval(POLL_MS),
+  });
+}
+
+/** Who has had the devices in the last hours, has them, and is expected to get them. */
+export function useTimeline(hours: number) {
+  useFollow("jobs");
+  useFollow("nodes");
+  return useQuery({
+    queryKey: ["timeline", hours],
+    queryFn: () => unwrap(client.GET("/api/v1/nodes/timeline", { params: { query: { hours } } })),
+    refetchInterval: useInterval(2 * POLL_MS),
+    placeholderData: keepPreviousData,
   });
 }
 

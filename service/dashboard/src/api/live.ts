@@ -21,6 +21,7 @@ export const TELEMETRY_MS = 10_000;
 /** What changes often is asked for no more than so often. */
 const JOB_MS = 1_000;
 const LIST_MS = 5_000;
+const TIMELINE_MS = { jobs: 10_000, nodes: 20_000 };
 /** Topics of which an event tells that something has changed, and not what. */
 const LISTS = new Set(["jobs", "queue", "nodes", "notices"]);
 /** How long points may lack a part before they are asked for: it may be on its way. */
@@ -109,7 +110,13 @@ class Events {
   }
 
   #list(name: string): void {
-    if (name === "jobs") this.#invalidate(({ queryKey }) => queryKey[0] === "jobs" || queryKey[0] === "sweep");
+    if (name === "jobs") {
+      this.#invalidate(({ queryKey }) => queryKey[0] === "jobs" || queryKey[0] === "sweep");
+    }
+    if (name === "jobs" || name === "nodes") {
+      const reread = () => this.#invalidate(({ queryKey }) => queryKey[0] === "timeline");
+      this.#throttle.run(`timeline of ${name}`, TIMELINE_MS[name], reread);
+    }
     if (name === "notices") this.#invalidate(({ queryKey }) => queryKey[0] === "notices");
     if (name === "queue") this.#invalidate(({ queryKey }) => queryKey[0] === "queue" || queryKey[2] === "why");
     if (name === "nodes") this.#invalidate(({ queryKey }) => queryKey[0] === "nodes" && queryKey.length === 1);

@@ -32,3 +32,7 @@ export type Reservation = Schemas["Reservation"];
 export type NewReservation = Schemas["NewReservation"];
 export type Policy = Schemas["Policy"];
 export type SourceCalibration = Schemas["SourceCalibration"];
+export type Timeline = Schemas["Timeline"];
+export type DeviceTimeline = Schemas["DeviceTimeline"];
+export type NodeTimeline = Schemas["NodeTimeline"];
+export type TimelineJob = Schemas["TimelineJob"];

@@ -2,7 +2,7 @@ import { useNodes } from "../api/box";
 import { mayAdminister, useSettings } from "../api/session";
 import { Notice } from "../ui/Notice";
 import { useTitle } from "../ui/useTitle";
-import { Command } from "../ui/Command";
+import { NoNode } from "../ui/NoNode";
 import { NodePanel } from "./NodePanel";
 import { QueuePanel } from "./QueuePanel";
 import { ReservedPanel } from "./ReservedPanel";
@@ -15,13 +15,7 @@ export function BoxPage() {
     <>
       <h1 className="page-title">The box</h1>
       <Notice error={nodes.error} />
-      {nodes.data?.items.length === 0 && (
-        <div className="empty">
-          <h2>No node has joined</h2>
-          <p className="soft">Start a worker on a machine with GPUs (or without: it offers CPU slots):</p>
-          <Command text={`yard worker --join ${location.origin}`} />
-        </div>
-      )}
+      {nodes.data?.items.length === 0 && <NoNode />}
       <div className="box">
         <div>{nodes.data?.items.map((node) => <NodePanel key={node.name} node={node} admin={admin} />)}</div>
         <div>

@@ -40,14 +40,26 @@ function Holders({ device }: { device: NodeDevice }) {
   return (
     <div className="cars">
       {device.holders.map((holder) => (
-        <Link key={holder.job} to="/jobs/$jobId" params={{ jobId: holder.job }} className="car">
-          <span className="car-number">{holder.job_number}</span>
-          <span className="car-name">{holder.job_name}</span>
-          {holder.share !== null && <span className="car-share">{bytes(holder.share)}</span>}
-          <span className="car-user">{holder.user}</span>
-        </Link>
+        holder.readable
+          ? (
+              <Link key={holder.job} to="/jobs/$jobId" params={{ jobId: holder.job }} className="car">
+                <Car holder={holder} />
+              </Link>
+            )
+          : <span key={holder.job} className="car"><Car holder={holder} /></span>
       ))}
     </div>
+  );
+}
+
+function Car({ holder }: { holder: NodeDevice["holders"][number] }) {
+  return (
+    <>
+      <span className="car-number">{holder.job_number}</span>
+      <span className="car-name">{holder.job_name}</span>
+      {holder.share !== null && <span className="car-share">{bytes(holder.share)}</span>}
+      <span className="car-user">{holder.user}</span>
+    </>
   );
 }
 

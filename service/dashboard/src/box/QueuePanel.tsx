@@ -32,7 +32,9 @@ export function QueuePanel() {
           <li key={entry.job} data-held={entry.held || undefined}>
             <span className="queue-place">{entry.held ? "–" : entry.position}</span>
             <div>
-              <Link to="/jobs/$jobId" params={{ jobId: String(entry.number) }}>{entry.number} {entry.name}</Link>
+              {entry.readable
+                ? <Link to="/jobs/$jobId" params={{ jobId: String(entry.number) }}>{entry.number} {entry.name}</Link>
+                : `${entry.number} ${entry.name}`}
               <span className="faint"> {entry.user} · {counted(entry.gpus, resource)}
                 {entry.priority !== "normal" && ` · ${entry.priority}`}
               </span>

@@ -1,12 +1,14 @@
 import { Link } from "@tanstack/react-router";
 
+import { ApiError } from "../api/client";
 import { useMentioned } from "../api/jobs";
 import { duration } from "../lib/time";
 import { StateChip } from "../ui/StateChip";
 
 /** Another job: its number, name and owner, and how long it still runs where its steps tell. */
 export function JobRef({ id }: { id: string }) {
-  const job = useMentioned(id).data;
+  const { data: job, error } = useMentioned(id);
+  if (error instanceof ApiError && error.status === 404) return <span className="job-ref faint">a job that is not shown</span>;
   const left = job?.state === "running" ? job.progress?.eta_s : undefined;
   return (
     <Link to="/jobs/$jobId" params={{ jobId: job === undefined ? id : String(job.number) }} className="job-ref">

@@ -25,7 +25,7 @@ export function Frame() {
           <span>TorchYard</span>
         </Link>
         <nav aria-label="Pages">
-          <Link to="/" search={{}} activeOptions={{ includeSearch: false, exact: true }}>Jobs</Link>
+          <Link to="/" search={{}} activeOptions={{ includeSearch: false, exact: true }}>Home</Link>
           <Link to="/box">The box</Link>
           <Link to="/sharing">Sharing</Link>
           {mayAdminister(settings.data) && <Link to="/audit">Audit</Link>}

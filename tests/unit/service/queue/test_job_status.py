@@ -57,11 +57,11 @@ def test_where_it_runs() -> None:
 
 
 def test_when_it_ends() -> None:
-    assert job_status._ends(runs(1, "a0", minutes=60), NOW) == (NOW + HOUR, NOW + 2 * HOUR)
+    assert job_status.expected_end(runs(1, "a0", minutes=60), NOW) == (NOW + HOUR, NOW + 2 * HOUR)
     limited = runs(1, "a0", minutes=60, ends_us=NOW + 90 * MINUTE)
-    assert job_status._ends(limited, NOW) == (NOW + HOUR, NOW + 90 * MINUTE)
-    assert job_status._ends(runs(1, "a0", minutes=None), NOW) is None
-    assert job_status._ends(runs(1, "a0", minutes=None, ends_us=NOW + HOUR), NOW) == (NOW + HOUR, NOW + HOUR)
+    assert job_status.expected_end(limited, NOW) == (NOW + HOUR, NOW + 90 * MINUTE)
+    assert job_status.expected_end(runs(1, "a0", minutes=None), NOW) is None
+    assert job_status.expected_end(runs(1, "a0", minutes=None, ends_us=NOW + HOUR), NOW) == (NOW + HOUR, NOW + HOUR)
 
 
 def test_one_that_is_cancelled_gives_way_to_nobody() -> None:

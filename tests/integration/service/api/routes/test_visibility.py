@@ -37,7 +37,7 @@ OF_JOB |= {"/checkpoints/{checkpoint_id}/files/{name:file}", "/groups/{group}", 
 #: Lists of jobs and sweeps: without those that the caller may not read.
 LISTS = {"/jobs", "/jobs/counts", "/groups"}
 #: The box: jobs that the caller may not read are there with user, resources and times, and without their names.
-BOX = {"/queue", "/nodes"}
+BOX = {"/queue", "/nodes", "/nodes/timeline"}
 #: Nothing of a single job, or hours of users and projects alone, which share the box.
 NO_JOB = {"/queue/calibration", "/nodes/{name}/telemetry", "/settings", "/users", "/tokens", "/projects", "/policy"}
 NO_JOB |= {"/secrets", "/quotas", "/usage", "/usage/digest", "/reservations"}
@@ -215,13 +215,18 @@ def check_box(box: Box) -> None:
         queue = {entry["job"]: entry for entry in box.get(role, "/queue").json()["items"]}
         devices = box.get(role, "/nodes").json()["items"][0]["devices"]
         held = {device["job"]: device for device in devices}
+        timeline = {job["number"]: job for job in box.get(role, "/nodes/timeline").json()["jobs"]}
         for project, work in box.work.items():
             name = work.waiting["name"] if may_read(role, project) else HIDDEN
             waits, runs = queue[work.waiting["id"]], held[work.running["id"]]
             assert (waits["name"], waits["user"], waits["gpus"]) == (name, "ada", 3)
             assert (runs["job_name"], runs["user"]) == (name, "ada")
             assert runs["holders"][0]["job_name"] == name
-            for text in (json.dumps(waits), json.dumps(devices)):
+            seen = (waits["readable"], runs["holders"][0]["readable"])
+            assert seen == (may_read(role, project),) * 2
+            lanes = timeline[work.running["number"]]
+            assert (lanes["name"], lanes["user"], lanes["readable"]) == (name, "ada", seen[0])
+            for text in (json.dumps(waits), json.dumps(devices), json.dumps(timeline)):
                 assert may_read(role, project) or work.mark not in text, (role, project)
 
 

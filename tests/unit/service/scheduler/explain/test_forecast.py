@@ -1,5 +1,6 @@
 """When jobs start, as the policy itself plays it."""
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +19,7 @@ CALM = Policy(preemption=False, time_slice=None)
 
 
 def minutes(found: Expected) -> list[int | None]:
-    return [None if each is None else round((each - NOW) / MINUTE) for each in found]
+    return [None if each is None else round((each - NOW) / MINUTE) for each in found[:2]]
 
 
 def expected(made: SchedulerState, job: str = "j1", policy: Policy = CALM) -> list[int | None]:
@@ -50,6 +51,14 @@ def test_the_start(jobs: list[Any], told: list[int | None]) -> None:
     assert expected(state(*jobs)) == told
 
 
+def test_the_place_and_the_end_of_the_first_run() -> None:
+    found = expected_start(state(waits(1, 2, minutes=10), runs(2, *FULL, minutes=60)), "j1", NOW, CALM)
+    assert [(place.node, len(place.uuids)) for place in found.placements] == [("a", 2)]
+    assert [round((end - NOW) / MINUTE) for end in (found.end_p50_us, found.end_p90_us)] == [70, 140]
+    nobody_knows = expected_start(state(waits(1, minutes=None)), "j1", NOW, CALM)
+    assert (nobody_knows.p50_us, nobody_knows.end_p50_us) == (NOW, math.inf)
+
+
 def test_nothing_of_the_state_changes() -> None:
     made = state(waits(1), waits(2, 4), runs(3, *FULL))
     before = (dict(made.waiting), dict(made.running))
@@ -68,7 +77,7 @@ def test_jobs_that_give_way_are_gone_when_their_checkpoints_are_due() -> None:
 
     def start(victim: Running) -> list[float]:
         found = expected_start(state(waits(1), victim), "j1", NOW, Policy())
-        return [((each or 0) - NOW) / SECOND for each in found]
+        return [((each or 0) - NOW) / SECOND for each in found[:2]]
 
     assert start(asked) == [20, 320]
     assert start(replace(asked, asked_us=NOW - 100 * SECOND, due_us=NOW + 200 * SECOND)) == [100, 230]

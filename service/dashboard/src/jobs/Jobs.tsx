@@ -3,14 +3,13 @@ import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useCounts } from "../api/jobs";
 import { hasFilters, type JobsSearch, withFilter } from "../lib/search";
 import { Notice } from "../ui/Notice";
-import { useTitle } from "../ui/useTitle";
 import { Filters } from "./Filters";
 import { JobsTable } from "./JobsTable";
 import { FirstJob, NothingFound } from "./Empty";
 import { useRows } from "./useRows";
 
-export function JobsPage() {
-  useTitle("Jobs");
+/** All jobs, filtered by the address. */
+export function Jobs() {
   const search = useSearch({ from: "/" });
   const navigate = useNavigate({ from: "/" });
   const { page, error } = useRows(search);
@@ -19,7 +18,7 @@ export function JobsPage() {
   const change = (part: Record<string, string | undefined>) => set(withFilter(search, part));
   return (
     <>
-      <h1 className="page-title">Jobs</h1>
+      <h2 className="page-title">Jobs</h2>
       <Filters search={search} counts={counts.data} onChange={change} />
       <Notice error={error} />
       {page?.rows.length === 0 && (hasFilters(search) || search.cursor !== undefined

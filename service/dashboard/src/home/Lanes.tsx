@@ -1,0 +1,187 @@
+import { useNavigate } from "@tanstack/react-router";
+import { type KeyboardEvent, memo, type MouseEvent, type PointerEvent, useMemo, useState } from "react";
+
+import { useTimeline } from "../api/box";
+import type { NodeTimeline, Timeline } from "../api/types";
+import { hueOf, place, reservedOf, ticksOf, type Window, windowOf } from "../lib/lanes";
+import { resourceOf } from "../lib/resources";
+import { hour } from "../lib/time";
+import { NoNode } from "../ui/NoNode";
+import { Notice } from "../ui/Notice";
+import { Panel } from "../ui/Panel";
+import { Segments } from "../ui/Segments";
+import { useNow } from "../ui/useNow";
+import { DeviceLane } from "./DeviceLane";
+import { LaneTip, type Pointed } from "./LaneTip";
+import { ReservedMarks } from "./ReservedMarks";
+
+const SPANS = [{ key: "1", label: "1 h" }, { key: "6", label: "6 h" }, { key: "24", label: "24 h" }] as const;
+type Span = (typeof SPANS)[number]["key"];
+const KEY = "torchyard-lanes-hours";
+const MOVES: Record<string, [number, number]> = {
+  ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1],
+};
+
+function remembered(): Span {
+  return SPANS.find(({ key }) => key === localStorage.getItem(KEY))?.key ?? "6";
+}
+
+/** A lane for each device: who has had it, has it, and is expected to get it. */
+export function Lanes() {
+  const [span, setSpan] = useState(remembered);
+  const timeline = useTimeline(Number(span));
+  const change = (key: Span) => {
+    localStorage.setItem(KEY, key);
+    setSpan(key);
+  };
+  if (timeline.data?.nodes.length === 0) return <NoNode />;
+  const title = resourceOf(timeline.data?.nodes ?? []).many;
+  return (
+    <Panel
+      title={title}
+      className="lanes-panel"
+      tools={<Segments label="Time shown" options={SPANS} value={span} onChange={change} />}
+    >
+      <Notice error={timeline.error} />
+      {timeline.data !== undefined && <Picture timeline={timeline.data} hours={Number(span)} />}
+    </Panel>
+  );
+}
+
+function Picture({ timeline, hours }: { timeline: Timeline; hours: number }) {
+  // A pixel is some twenty seconds at least.
+  const now = useNow(hours * 2_500);
+  const navigate = useNavigate();
+  const [pointed, setPointed] = useState<Pointed | null>(null);
+  const [person, setPerson] = useState<string | null>(null);
+  const window = useMemo(() => windowOf(hours, now), [hours, now]);
+  const point = (event: PointerEvent) => {
+    const bar = (event.target as Element).closest("[data-bar]");
+    setPointed(bar === null ? null : { bar, x: event.clientX, y: event.clientY });
+  };
+  const open = (event: MouseEvent) => {
+    const href = (event.target as Element).closest("a")?.getAttribute("href");
+    if (href == null || event.metaKey || event.ctrlKey || event.shiftKey) return;
+    event.preventDefault();
+    void navigate({ to: "/jobs/$jobId", params: { jobId: href.slice("/jobs/".length) } });
+  };
+  return (
+    <div
+      className="lanes"
+      data-person={person ?? undefined}
+      onPointerMove={point}
+      onPointerLeave={() => setPointed(null)}
+      onFocus={(event) => setPointed(atFocus(event.target))}
+      onBlur={() => setPointed(null)}
+      onClick={open}
+      onKeyDown={walk}
+    >
+      <Axis window={window} />
+      <AnyNode timeline={timeline} window={window} />
+      {timeline.nodes.map((node) => (
+        <NodeLanes key={node.name} node={node} timeline={timeline} window={window} person={person} />
+      ))}
+      <Legend timeline={timeline} onPoint={setPerson} />
+      <LaneTip pointed={pointed} />
+    </div>
+  );
+}
+
+function atFocus(target: Element): Pointed | null {
+  if (!target.matches("[data-bar]:focus-visible")) return null;
+  const { left, bottom } = target.getBoundingClientRect();
+  return { bar: target, x: left, y: bottom };
+}
+
+/** Arrow keys walk along a lane, and from lane to lane. */
+function walk(event: KeyboardEvent<HTMLElement>) {
+  const move = MOVES[event.key];
+  const bar = (event.target as Element).closest<HTMLElement>("a[data-bar]");
+  const lane = bar?.closest(".lane-track");
+  if (move === undefined || bar == null || lane == null) return;
+  event.preventDefault();
+  const barsOf = (one: Element | undefined) => [...one?.querySelectorAll<HTMLElement>("a[data-bar]") ?? []];
+  const tracks = [...event.currentTarget.querySelectorAll(".lane-track")].filter((one) => barsOf(one).length > 0);
+  if (move[1] !== 0) barsOf(tracks[tracks.indexOf(lane) + move[1]]).at(-1)?.focus();
+  else barsOf(lane)[barsOf(lane).indexOf(bar) + move[0]]?.focus();
+}
+
+/** Whether a tick's words stand clear of the end and of those of now. */
+function hasRoom(at: number, window: Window): boolean {
+  return place(at, window) < 97 && Math.abs(place(at, window) - place(window.now, window)) > 4;
+}
+
+function Axis({ window }: { window: Window }) {
+  return (
+    <div className="lane lane-axis" aria-hidden="true">
+      <span />
+      <div className="lane-ticks">
+        {ticksOf(window, 9).filter((at) => hasRoom(at, window)).map((at) => (
+          <span key={at} style={{ left: `${place(at, window)}%` }}>{hour(new Date(at).toISOString(), at)}</span>
+        ))}
+        <b style={{ left: `${place(window.now, window)}%` }}>now</b>
+      </div>
+    </div>
+  );
+}
+
+/** Reservations of a number of devices, on whichever node. */
+function AnyNode({ timeline, window }: { timeline: Timeline; window: Window }) {
+  const reserved = reservedOf(timeline, null, window);
+  if (reserved.length === 0) return null;
+  return (
+    <div className="lane" role="group" aria-label="Reserved on any node">
+      <span className="lane-name">reserved</span>
+      <div className="lane-track" data-thin><ReservedMarks reserved={reserved} named /></div>
+    </div>
+  );
+}
+
+interface NodeProps {
+  node: NodeTimeline;
+  timeline: Timeline;
+  window: Window;
+  person: string | null;
+}
+
+const NodeLanes = memo(function NodeLanes({ node, timeline, window, person }: NodeProps) {
+  const jobs = useMemo(() => new Map(timeline.jobs.map((job) => [job.number, job])), [timeline]);
+  const reserved = reservedOf(timeline, node.name, window);
+  return (
+    <section aria-label={`Lanes of ${node.name}`}>
+      {(timeline.nodes.length > 1 || node.state !== "online") && (
+        <h3 className="lane-node">
+          {node.name} {node.state !== "online" && <span className="node-state" data-state={node.state}><i />{node.state}</span>}
+        </h3>
+      )}
+      {node.devices.map((device) => (
+        <DeviceLane
+          key={device.uuid}
+          device={device}
+          node={node}
+          jobs={jobs}
+          reserved={reserved}
+          window={window}
+          person={person}
+        />
+      ))}
+    </section>
+  );
+});
+
+/** Whose jobs have which colour; pointing at one fades those of all others. */
+function Legend({ timeline, onPoint }: { timeline: Timeline; onPoint: (person: string | null) => void }) {
+  const people = [...new Set(timeline.jobs.map(({ user }) => user))].sort((one, other) => one.localeCompare(other));
+  if (people.length === 0) return <p className="faint lane-legend">No job has run in this time.</p>;
+  return (
+    <ul className="lane-legend" aria-label="People">
+      {people.map((user) => (
+        <li key={user} onPointerEnter={() => onPoint(user)} onPointerLeave={() => onPoint(null)}>
+          <i style={{ "--hue": hueOf(user) } as React.CSSProperties} />{user}
+        </li>
+      ))}
+      <li className="faint"><i data-kind="expected" />expected, to nine cases of ten</li>
+      <li className="faint"><i data-kind="reserved" />reserved</li>
+    </ul>
+  );
+}

@@ -1,0 +1,135 @@
+"""The home page: who has which device, and what is to come."""
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from sqlalchemy import insert, select
+
+from service.db.models import Allocation, Attempt, Device
+from tests.e2e.dashboard.test_trust import signed_in
+from tests.support.live import Live
+from tests.support.scripted import Agent
+from torchyard import home
+
+pytestmark = pytest.mark.browser
+Submit = Callable[..., dict[str, Any]]
+RUNS, MOVES = 400, 60
+
+
+def test_lanes_show_past_present_and_future(page: Page, submit: Submit, node: Agent, live_service: Live) -> None:
+    submit(name="done", resources={"gpus": 2})
+    node.start().end()
+    running = submit(name="running", resources={"gpus": 4}, time_limit="2h")
+    node.start()
+    submit(name="next", time_limit="1h")
+    begins = datetime.now(UTC) + timedelta(minutes=30)
+    span = {"starts_at": begins.isoformat(), "ends_at": (begins + timedelta(minutes=30)).isoformat()}
+    reserved = {"name": "demo", "gpus": 1, "users": [running["user"]], **span}
+    live_service.client.post("/api/v1/reservations", json=reserved).raise_for_status()
+    page.reload()
+    lanes = page.get_by_role("group", name="GPU ")
+    expect(lanes).to_have_count(4)
+    bars = lanes.first.get_by_role("link")
+    expect(bars.nth(1)).to_have_accessible_name(re.compile(f"^{running['number']} running, {running['user']}, "))
+    expect(page.get_by_role("link", name="next, ")).to_have_attribute("data-kind", "expected")
+    expect(page.get_by_role("group", name="Reserved on any node")).to_contain_text("demo · 1")
+    expect(page.get_by_role("list", name="People")).to_contain_text(running["user"])
+    bars.nth(1).hover(position={"x": 1, "y": 5})
+    expect(page.locator(".lane-tip")).to_contain_text("ends about")
+    # Arrow keys walk along a lane and from lane to lane, and what has the focus is told.
+    page.get_by_role("button", name="1 h", exact=True).click()
+    bars.first.focus()
+    page.keyboard.press("ArrowRight")
+    expect(bars.nth(1)).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    expect(lanes.nth(1).get_by_role("link").last).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name=r"running")).to_be_visible()
+
+
+def test_lanes_follow_and_mark_what_is_out_of_use(page: Page, submit: Submit, node: Agent, live_service: Live) -> None:
+    lanes = page.get_by_role("group", name="GPU ")
+    expect(lanes).to_have_count(4)
+    submit(name="resnet")
+    node.start()
+    expect(lanes.get_by_role("link", name="resnet")).to_have_count(1)
+    live_service.client.post(f"/api/v1/nodes/{home.node_name()}/drain").raise_for_status()
+    page.reload()
+    expect(page.locator('.lane-closed[data-kind="draining"]')).to_have_count(4)
+
+
+def test_a_job_that_is_not_shown_is_no_link(browser: Browser, live_service: Live, submit: Submit, node: Agent) -> None:
+    live_service.client.patch("/api/v1/projects/default", json={"visibility": "private"}).raise_for_status()
+    submit(name="secret")
+    node.start()
+    waiting = submit(name="secret-too", resources={"gpus": 4})
+    live_service.client.post("/api/v1/users", json={"name": "eve"}).raise_for_status()
+    asked = {"name": "laptop", "user": "eve", "scopes": ["read"]}
+    token = live_service.client.post("/api/v1/tokens", json=asked).raise_for_status().json()["secret"]
+    with signed_in(browser, live_service.url, token) as page:
+        bar = page.get_by_role("img", name=f"1 (not shown), {waiting['user']}")
+        expect(bar).to_have_count(1)
+        expect(bar).to_have_text("")
+        expect(page.get_by_role("group", name="GPU ").get_by_role("link")).to_have_count(0)
+        page.get_by_role("link", name="The box").click()
+        expect(page.locator(".car")).to_contain_text("(not shown)")
+        expect(page.locator("a.car")).to_have_count(0)
+        queue = page.get_by_role("region", name="Queue")
+        expect(queue).to_contain_text("(not shown)")
+        expect(queue.get_by_role("link")).to_have_count(0)
+        expect(page.locator("main")).not_to_contain_text("secret")
+
+
+def test_the_lanes_of_a_busy_day_are_smooth(page: Page, submit: Submit, node: Agent, live_service: Live) -> None:
+    """400 runs on each of four devices: a pointer that moves over them costs less than a frame each time."""
+    job = submit(name="short")
+    node.start().end()
+    now = live_service.context.now_us()
+    step = 23 * 3600 * 1_000_000 // RUNS
+    with live_service.context.db.write() as tx:
+        device = tx.execute(select(Device.__table__)).all()
+        tx.execute(
+            insert(Attempt),
+            [
+                {"id": f"att-{n}", "job_id": job["id"], "number": n, "state": "succeeded", "created_us": now}
+                for n in range(2, RUNS + 2)
+            ],
+        )
+        tx.execute(
+            insert(Allocation),
+            [
+                {
+                    "attempt_id": f"att-{n}",
+                    "node": each.node,
+                    "uuid": each.uuid,
+                    "index": each.index,
+                    "live": False,
+                    "created_us": now - n * step,
+                    "released_us": now - n * step + step * 9 // 10,
+                }
+                for n in range(2, RUNS + 2)
+                for each in device
+            ],
+        )
+    page.reload()
+    page.get_by_role("button", name="24 h", exact=True).click()
+    bars = page.locator("a.lane-bar")
+    expect(bars).to_have_count(4 * RUNS + 1)
+    box = page.locator(".lane-track").nth(1).bounding_box()
+    assert box is not None
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def spent_s() -> float:
+        metrics = session.send("Performance.getMetrics")["metrics"]
+        return float(next(each["value"] for each in metrics if each["name"] == "TaskDuration"))
+
+    before = spent_s()
+    for n in range(MOVES):
+        page.mouse.move(box["x"] + box["width"] * 0.75 * n / MOVES, box["y"] + 10)
+    expect(page.locator(".lane-tip")).to_contain_text("short")
+    assert (spent_s() - before) / MOVES < 1 / 60
