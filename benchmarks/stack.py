@@ -42,10 +42,10 @@ class Stack:
 
 
 @contextmanager
-def embedded(slots: int = 2, **variables: str) -> Iterator[Stack]:
-    """Starts `yard up` on a free port, with these variables, and ends it afterwards."""
+def embedded(slots: int = 2) -> Iterator[Stack]:
+    """Starts `yard up` on a free port and ends it afterwards."""
     with tempfile.TemporaryDirectory(prefix="ty-bench-", dir="/tmp") as folder:
-        environment = {**os.environ, **variables, "TORCHYARD_HOME": folder}
+        environment = {**os.environ, "TORCHYARD_HOME": folder}
         command = [sys.executable, "-m", "torchyard.cli.main", "up", "--port", "0", "--cpu-slots", str(slots)]
         command.append("--stop-jobs")
         process = subprocess.Popen(

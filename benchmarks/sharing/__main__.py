@@ -2,7 +2,8 @@
 
 `--crowd` simulates 80,000 jobs on 64 GPUs instead, with each policy, at load 0.9 or at every `--load`, and says how
 long that takes. `--calm` simulates half months on 8 GPUs where nobody can be stopped: what it costs that nobody
-starves. `--write FILE` writes one trace, for `yard simulate`.
+starves. `--stoppable` simulates ten days on 8 GPUs where all, half, a fifth and none of the jobs can be stopped, beside
+the oracle of the same world. `--write FILE` writes one trace, for `yard simulate`.
 """
 
 import argparse
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.sharing.generator import KINDS, LONG, MILD, Kind, crowd, month
+from benchmarks.sharing.generator import KINDS, LONG, MILD, Kind, Shares, crowd, month
 from service.simulator import trace
 from service.simulator.comparison import Setting, compare
 from service.simulator.engine import simulate
@@ -31,6 +32,7 @@ LOADS = (0.7, 0.9, 1.0)
 COST_US = 30 * SECOND
 CROWD, CROWD_LIMIT_S = 80_000, 60
 NEVER_S = 10**9
+STOPPABLE = (1, 0.5, 0.2, 0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +58,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--load", type=float, action="append")
     parser.add_argument("--crowd", action="store_true")
     parser.add_argument("--calm", action="store_true")
+    parser.add_argument("--stoppable", action="store_true")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--write", type=Path)
     options = parser.parse_args(argv)
@@ -65,6 +68,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     elif options.crowd:
         for load in options.load or [0.9]:
             _crowd(load)
+    elif options.stoppable:
+        _stoppable(options.seeds, options.processes)
     elif options.calm:
         _half_months()
     else:
@@ -153,6 +158,36 @@ def _half_months() -> None:
             found = _metrics(jobs, CLUSTERS[0], policy)
             mean, p99 = duration(found.mean_jct), duration(found.p99_jct)
             print(f"| {kind.name} | {name} | {mean} | {p99} | {100 * found.utilization:.0f} % |", flush=True)
+
+
+def _stoppable(seeds: int, processes: int) -> None:
+    cases = [(share, kind, seed) for share in STOPPABLE for kind in KINDS for seed in range(seeds)]
+    with ProcessPoolExecutor(processes) as pool:
+        found = list(zip(cases, pool.map(_of_share, cases), strict=True))
+    print("| stoppable | mean JCT / srtf's | p99 / las's | srtf's p99 / las's | Jain, srtf's | kept | restarts |")
+    print("|---|---|---|---|---|---|---|")
+    for share in STOPPABLE:
+        some = [figures for (of, _, _), figures in found if of == share]
+        cells = [
+            _spread([each["fair"].mean_jct / each["srtf"].mean_jct for each in some], max),
+            _spread([each["fair"].p99_jct / each["las"].p99_jct for each in some], max),
+            f"{statistics.mean(each['srtf'].p99_jct / each['las'].p99_jct for each in some):.2f}",
+            ", ".join(f"{statistics.mean(each[name].jain for each in some):.3f}" for name in ("fair", "srtf")),
+            ", ".join(
+                f"{100 * statistics.mean(each[name].kept_idle for each in some):.1f} %" for name in ("fair", "srtf")
+            ),
+            f"{statistics.mean(each['fair'].restarts for each in some):,.0f}",
+        ]
+        print(f"| {100 * share:.0f} % | {' | '.join(cells)} |")
+    for (share, kind, seed), each in found:
+        ratio = each["fair"].mean_jct / each["srtf"].mean_jct
+        print(f"{100 * share:.0f} %, {kind.name}, seed {seed}: {duration(each['fair'].mean_jct)}, {ratio:.2f}")
+
+
+def _of_share(case: tuple[float, Kind, int]) -> dict[str, SimulationMetrics]:
+    share, kind, seed = case
+    jobs = month(kind, CLUSTERS[0], 0.9, seed, days=10, shares=Shares(stoppable=share))
+    return {name: _metrics(jobs, CLUSTERS[0], PRESETS[name]) for name in ("fair", "srtf", "las")}
 
 
 def _cpu_of_children() -> float:

@@ -88,10 +88,13 @@ class _NodeClock(Record):
     unreachable: bool
 
 
-def charge(tx: Connection, attempt_id: AttemptId, became: JobState, now: int, *, first_us: int | None) -> None:
+def charge(
+    tx: Connection, attempt_id: AttemptId, became: JobState, now: int, *, first_us: int | None, to_share: bool = True
+) -> None:
     """Charge an attempt that has just ended; to be called once, in its transaction, after its devices are free.
 
-    `became` is the job's new state, `first_us` its first start before the attempt ended, if it had one.
+    `became` is the job's new state, `first_us` its first start before the attempt ended, if it had one. Without
+    `to_share` its time is reported, but counts neither for the share of its user and project nor for their quotas.
     """
     attempt = _ended(tx, attempt_id)
     outcome = _OUTCOMES.get(became, WorkOutcome.KEPT)
@@ -106,6 +109,8 @@ def charge(tx: Connection, attempt_id: AttemptId, became: JobState, now: int, *,
     if not split:
         return
     _store(tx, attempt, split)
+    if not to_share:
+        return
     half_life, gpu_s = current_policy(tx).half_life, split.total() / 1e6
     # One order for all writers: no deadlock.
     accounts.charge(tx, ("project", attempt.project), gpu_s, now, half_life)

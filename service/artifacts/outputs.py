@@ -76,6 +76,8 @@ def report(db: Database, store: BlobStore, attempt: AttemptIdentity, message: Ou
     if rows or message.saved:
         with db.unit_of_work() as unit:
             tx = unit.tx
+            if put_back(tx, attempt):
+                return Missing(missing=[], room=store.room())
             if message.saved:
                 tx.execute(update(Attempt).where(Attempt.id == attempt.id, ~Attempt.saved).values(saved=True))
             replaced, stored = _store(tx, attempt, rows)
@@ -83,6 +85,11 @@ def report(db: Database, store: BlobStore, attempt: AttemptIdentity, message: Ou
             unit.tell(f"job:{attempt.job_id}")
         blobs.collect(db, store, replaced)
     return Missing(missing=missing, room=store.room())
+
+
+def put_back(tx: Connection, attempt: AttemptIdentity) -> bool:
+    """Return whether the attempt was put back: what it wrote is gone."""
+    return attempt.number <= (tx.scalar(select(Job.restarts).where(Job.id == attempt.job_id)) or 0)
 
 
 def _rows(attempt: AttemptIdentity, message: OutputReport, node_rank: int) -> list[dict[str, Any]]:

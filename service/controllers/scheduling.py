@@ -11,7 +11,7 @@ from service.context import Context
 from service.db.leader import Leader
 from service.infra.observability import Counters
 from service.preemption import two_phase
-from service.scheduler.policy.decide import CancelPreemption, Cause, Decision, Preempt, Start, decide
+from service.scheduler.policy.decide import CancelPreemption, Cause, Decision, Preempt, PutBack, Start, decide
 from torchyard.ids import JobId
 
 _log = logging.getLogger(__name__)
@@ -44,6 +44,7 @@ class Scheduler:
             cancelled = frozenset(one.for_job for one in decisions if isinstance(one, CancelPreemption))
             two_phase.advance(self._ctx.db, self._ctx.now_us, cancelled)
         self._preempt(decision for decision in decisions if isinstance(decision, Preempt))
+        self._put_back(decision for decision in decisions if isinstance(decision, PutBack))
         return sum(self._start(decision) for decision in decisions if isinstance(decision, Start))
 
     def _decide(self) -> tuple[list[Decision], bool]:
@@ -66,6 +67,13 @@ class Scheduler:
                 two_phase.begin(self._ctx.db, self._ctx.now_us, jobs, preemptor)
             except lifecycle.Conflict as conflict:
                 _log.info("%s does not get what others hold: %s", preemptor, conflict)
+
+    def _put_back(self, decisions: Iterable[PutBack]) -> None:
+        for one in decisions:
+            try:
+                two_phase.put_back(self._ctx.db, self._ctx.now_us, one.job, one.for_job)
+            except lifecycle.Conflict as conflict:
+                _log.info("%s is not put back: %s", one.job, conflict)
 
     def _start(self, decision: Start) -> bool:
         ctx = self._ctx

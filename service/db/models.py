@@ -257,6 +257,8 @@ class Job(Base):
     retry_us: Mapped[int | None]
     #: How often it was stopped in favour of another.
     preemptions: Mapped[int] = mapped_column(default=0, server_default=text("0"))
+    #: How often it was put back after its trial: its attempts up to this number count for nothing.
+    restarts: Mapped[int] = mapped_column(default=0, server_default=text("0"))
     #: The group it is a trial of, its place there from 0, and its values of the group's parameters.
     group_id: Mapped[str | None] = mapped_column(index=True)
     trial: Mapped[int | None]

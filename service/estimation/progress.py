@@ -130,6 +130,12 @@ def ran_us(attempts: Iterable[RanAttempt], now: int) -> int:
     return sum(max(0, (each.ended_us or now) - each.started_us) for each in attempts)
 
 
+def first_steps(tx: Connection, attempts: Sequence[AttemptId]) -> dict[AttemptId, int]:
+    """Return when the attempts told their first step, in microseconds; of those that have told one."""
+    of_series = {row.series_id: row.attempt_id for row in _series(tx, attempts)}
+    return {of_series[first.series_id]: first.time_us for first in _first_points(tx, list(of_series))}
+
+
 def span_at(tx: Connection, attempt: RanAttempt, at_us: int) -> StepSpan | None:
     """Return the attempt's first step, and its newest at that moment."""
     series = next(iter(_series(tx, [attempt.id])), None)

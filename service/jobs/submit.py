@@ -25,6 +25,7 @@ from torchyard import api
 from torchyard.api import FieldProblem
 from torchyard.ids import JobId
 from torchyard.spec import Priority
+from torchyard.spec.restarts import starts_over
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,7 +157,9 @@ def _check(tx: Connection, submission: Submission, plan: planning.SubmissionPlan
         else ""
     )
     advice = f"; {submission.advice}" if submission.advice else ""
-    return f"{notes[0]}{chosen}{advice}"
+    spec = submission.spec
+    trial = _TRIAL if spec.restartable == "auto" and starts_over(spec.model_dump(mode="json")) else ""
+    return f"{notes[0]}{chosen}{advice}{trial}"
 
 
 def _check_secrets(tx: Connection, submission: Submission, plan: planning.SubmissionPlan) -> None:
@@ -183,6 +186,10 @@ def _check_snapshot(tx: Connection, submission: Submission) -> None:
         raise field_problem("code", f"snapshot {code} is not complete: upload what is missing, then commit it")
 
 
+_TRIAL = (
+    "; until it has saved something, it may be put back after its first minute and start from the beginning "
+    "(restartable: auto)"
+)
 _PROJECT: Select[Any] = select(Project.name).where(Project.name == bindparam("name"))
 
 

@@ -15,7 +15,7 @@ from service.lifecycle.limits import JOINED, UNJOINED, clear_hung, give_up, mark
 from service.lifecycle.many import change_waiting, lock_waiting
 from service.lifecycle.notes import Note
 from service.lifecycle.orders import orders_for
-from service.lifecycle.preemption import abandon_preemption, request_preemption
+from service.lifecycle.preemption import abandon_preemption, put_back, request_preemption
 from service.lifecycle.reach import lose_sight, set_reachable, set_unreachable
 from service.lifecycle.rows import CLAIMED, LIVE, lock_attempt, lock_job
 from service.lifecycle.start import adopt, assign, claim, mark_running, void
@@ -55,6 +55,7 @@ __all__ = [
     "move_job",
     "orders_for",
     "prepared",
+    "put_back",
     "release_hold",
     "request_checkpoint",
     "request_dump",

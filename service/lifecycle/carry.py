@@ -39,7 +39,8 @@ def choose(tx: Connection, job: JobRecord) -> AttemptId | None:
     """
     if not _carries(job.spec):
         return None
-    if job.attempt and (last := _last_run(tx, job.id)) is not None:
+    # After trials alone it begins as the first one did.
+    if job.attempt > job.restarts and (last := _last_run(tx, job.id)) is not None:
         return None if _in_vain(tx, last) else last.id
     source = _last_run(tx, job.carry_from) if job.carry_from else None
     return None if source is None else source.id

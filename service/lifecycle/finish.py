@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from sqlalchemy import Connection, func, select, update
+from sqlalchemy import Connection, delete, func, select, update
 
 from service.accounting import usage
-from service.db.models import Attempt, Event, Member
+from service.db.models import Attempt, Event, Member, Output
 from service.db.records.attempts import AttemptRecord, MemberRecord
 from service.db.records.jobs import EventRecord, JobRecord, StopRequest
 from service.db.unit_of_work import unit_of
@@ -109,7 +109,8 @@ def _end(tx: Connection, job: JobRecord, attempt: AttemptRecord, stored: Result,
     else:
         _conclude(tx, job, attempt, decision, stored, now)
     # Last: jobs are locked before accounts by everybody, and this end may have locked those that waited for the job.
-    usage.charge(tx, attempt.id, decision.job_state, now, first_us=job.started_us)
+    spared = attempt.number <= job.restarts and decision.job_state is JobState.QUEUED
+    usage.charge(tx, attempt.id, decision.job_state, now, first_us=job.started_us, to_share=not spared)
     return decision.job_state
 
 
@@ -137,6 +138,9 @@ def _requeue(
 ) -> None:
     checkpoint = restore.choose(tx, job, [member.node for member in members_of(tx, attempt.id)])
     resume = f"; resumes from step {checkpoint.step}" if checkpoint else ""
+    if tried := attempt.number <= job.restarts:
+        tx.execute(delete(Output).where(Output.attempt_id == attempt.id))
+        resume = resume or "; starts from the beginning"
     note = Note(
         kind=decision.kind,
         message=f"{decision.message}{resume}",
@@ -152,7 +156,7 @@ def _requeue(
         retries_used=job.retries_used + decision.spend_retry,
         retry_us=now + decision.pause_s * 1_000_000 if decision.pause_s else None,
         ran_us=job.ran_us + _ran_us(attempt),
-        preemptions=job.preemptions + decision.preempted,
+        preemptions=job.preemptions + (decision.preempted and not tried),
         restore_checkpoint=checkpoint.id if checkpoint else job.restore_checkpoint,
         stop=None,
         stop_actor=None,

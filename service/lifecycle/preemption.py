@@ -10,6 +10,7 @@ from service.db.records.attempts import PendingPreemption
 from service.lifecycle.exceptions import Conflict
 from service.lifecycle.notes import Note
 from service.lifecycle.rows import live_attempt, lock_attempt, lock_job
+from service.lifecycle.stop import request_stop
 from service.lifecycle.transitions import change_attempt, change_job
 from torchyard.ids import AttemptId, JobId
 from torchyard.states import ATTEMPT_FINAL, JobState, StopReason
@@ -32,6 +33,21 @@ def request_preemption(
     agreed = pending.model_copy(update={"serial": serial if checkpoint else None})
     change_attempt(tx, attempt, checkpoint_serial=serial, yielding=agreed.model_dump(by_alias=True))
     change_job(tx, job_id, note, now)
+
+
+def put_back(tx: Connection, job_id: JobId, words: str, now: int) -> None:
+    """Stop a running job after its trial; it starts from the beginning in its turn, with nothing that it has left.
+
+    `Conflict` if it does not run, or is being stopped.
+    """
+    job = lock_job(tx, job_id)
+    if job.state != JobState.RUNNING or job.stop:
+        raise Conflict(f"job {job.number} is {job.state}: only a running job can be put back")
+    note = Note(
+        kind="put-back", message=f"put back for {words}: it starts from the beginning in its turn; no retry is spent"
+    )
+    change_job(tx, job_id, note, now, restarts=job.attempt)
+    request_stop(tx, job_id, StopReason.PREEMPT, None, now, f"put back for {words}")
 
 
 def abandon_preemption(

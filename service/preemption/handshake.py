@@ -42,7 +42,7 @@ class PreemptionVictim:
     def where(self) -> str:
         """Say what it goes on from, in words."""
         if self.pending.serial is None:
-            return "it is restartable and has no checkpoint"
+            return "it may start over and has no checkpoint"
         return f"its checkpoint of step {self.saved_step} is verified"
 
 

@@ -89,15 +89,32 @@ def begin(db: Database, clock: Clock, jobs: Mapping[JobId, Cause], preemptor: st
 def _ask(tx: Connection, job: JobRecord, pending: PendingPreemption, cause: Cause, now: int) -> None:
     written = select(func.max(Checkpoint.step)).join(Attempt, Attempt.id == Checkpoint.attempt_id)
     after = tx.scalar(written.where(Attempt.job_id == job.id, Attempt.number == job.attempt))
-    checkpoint = after is not None or not job.spec.restartable
-    how = "asked to write a checkpoint first" if checkpoint else "can be stopped without, since it is restartable"
+    trial = job.spec.preemptible is None and job.spec.starts_over
+    checkpoint = after is not None or not (job.spec.restartable or trial)
+    over = not checkpoint and (cause is Cause.TIME_SLICE or not job.spec.restartable)
+    how = "asked to write a checkpoint first" if checkpoint else "can be stopped without, since it may start over"
     note = lifecycle.Note(
         kind="preempting",
         message=f"is to be preempted for {pending.words}, {_CAUSES[cause]}: {how}",
         data={"for": pending.preemptor, "cause": cause},
     )
-    known = pending.model_copy(update={"after": -1 if after is None else after})
+    known = pending.model_copy(update={"after": -1 if after is None else after, "over": over})
     lifecycle.request_preemption(tx, job.id, known, note, now, checkpoint=checkpoint)
+
+
+def put_back(db: Database, clock: Clock, job: JobId, blocked: str) -> None:
+    """Stop a job whose trial is over, since its devices are kept for a blocked one.
+
+    Raises `lifecycle.Conflict` if it does not run any more, or the other no longer waits.
+    """
+    now = clock()
+    with db.write() as tx:
+        for each in sorted({job, *job_of(blocked)}):  # the order of locking
+            lifecycle.lock_job(tx, each)
+        words = _words(tx, blocked, now)
+        if words is None:
+            raise lifecycle.Conflict(f"{blocked} no longer waits")
+        lifecycle.put_back(tx, job, f"{words}, for which its devices are kept", now)
 
 
 def advance(db: Database, clock: Clock, ineligible: Container[str] = ()) -> None:
@@ -129,6 +146,9 @@ def _settle(db: Database, clock: Clock, group: str, ineligible: Container[str]) 
 
 
 def _stop(tx: Connection, each: PreemptionVictim, now: int) -> None:
+    if each.pending.over:
+        lifecycle.put_back(tx, each.job, each.pending.words, now)
+        return
     words = f"preempted for {each.pending.words}: {each.where}"
     lifecycle.request_stop(tx, each.job, StopReason.PREEMPT, None, now, words)
 

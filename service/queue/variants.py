@@ -60,7 +60,7 @@ class JobVariants:
     def _flexible(self, spec: JobSpec) -> bool:
         if spec.preemptible is not None:
             return spec.preemptible
-        return spec.restartable or self._waiting.preemptible
+        return spec.restartable is True or self._waiting.preemptible
 
     def _estimate(self, spec: JobSpec) -> Estimate | None:
         """Return the estimate that the loader would find; for a job that has run the one before, within its limit."""

@@ -17,6 +17,7 @@ from sqlalchemy import Connection, select
 
 from service import notices
 from service.accounting import accounts
+from service.accounting.policy_settings import current_policy
 from service.db.changefeed import Overlap
 from service.db.engine import Database
 from service.db.models import Reservation
@@ -163,10 +164,10 @@ class Loader:
     def _read(self, tx: Connection, jobs: list[JobId], now: int) -> None:
         rows = [row for row in load_jobs.load(tx, jobs) if self._seen.get(row.id, -1) < row.last_event]
         left = self._estimates(tx, [row for row in rows if row.attempt], now)
-        runs = []
+        runs, policy = [], current_policy(tx)
         for row in rows:
             if row.state == JobState.QUEUED:
-                waiting = load_jobs.waiting(row, left.get(row.id) or self._defaults.add(tx, row, now))
+                waiting = load_jobs.waiting(row, left.get(row.id) or self._defaults.add(tx, row, now), policy)
                 self._state.put([self._excluded_nodes.told(waiting)])
                 self._ineligibility.add(row, now)
             elif row.state in JOB_FINAL:
@@ -209,6 +210,10 @@ class Loader:
         some, self._due = self._due[:ESTIMATES], self._due[ESTIMATES:]
         rows = load_jobs.load(tx, [job for job in some if job in state.running])
         load_jobs.estimate(state, self._estimates(tx, rows, now), now)
+        if tried := load_jobs.load(tx, load_jobs.tried(state, now)):
+            state.put(
+                map(self._excluded_nodes.told, load_jobs.running(tx, tried, self._estimates(tx, tried, now), now))
+            )
 
 
 def _reservations(tx: Connection, now: int) -> tuple[ReservationInfo, ...]:

@@ -7,15 +7,20 @@ from typing import Any, NamedTuple, cast
 
 from sqlalchemy import Connection, Select, Table, bindparam, func, select
 
+from service.accounting.policy_settings import current_policy
 from service.db.chunks import chunks
 from service.db.models import Allocation, Attempt, Checkpoint, Job, Member, Node
 from service.db.records.attempts import PendingPreemption
 from service.db.records.spec import StoredSpec
+from service.estimation import progress
 from service.scheduler.model.jobs import Estimate, IneligibleReason, Running, Waiting
 from service.scheduler.model.nodes import Placement, ResourceRequest
 from service.scheduler.model.state import SchedulerState
+from service.scheduler.policy import trials
+from service.scheduler.policy.trials import on_trial
 from torchyard.ids import AttemptId, JobId, parse_job_id
 from torchyard.spec import JobSpec
+from torchyard.spec.policy import Policy
 from torchyard.states import JOB_FINAL, JOB_HOLDS_GPUS, AttemptState, JobState
 
 #: A job waits at most this long for its last attempt's checkpoints to be stored.
@@ -56,6 +61,17 @@ class LoadedJob(NamedTuple):
     eligible_us: int
     ran_us: int
     group_id: str | None
+    restarts: int
+
+    def restartable(self, policy: Policy) -> bool:
+        """Tell if it may be put back after its trial; what an earlier attempt has left would be lost."""
+        trials = self.attempt if self.state == JobState.QUEUED else self.attempt - 1
+        return (
+            self.spec.starts_over
+            and self.restarts < policy.restarts
+            and trials <= self.restarts
+            and (self.project not in policy.no_restarts or self.spec.restartable)
+        )
 
 
 class _LoadedAttempt(NamedTuple):
@@ -124,12 +140,13 @@ def load(tx: Connection, jobs: Sequence[JobId]) -> list[LoadedJob]:
     return [LoadedJob(StoredSpec(spec), *columns) for spec, *columns in rows]
 
 
-def waiting(row: LoadedJob, remaining: Estimate | None) -> Waiting:
+def waiting(row: LoadedJob, remaining: Estimate | None, policy: Policy) -> Waiting:
     """Make a queued job; that its sweep is paused or its checkpoints are on the way is not known from its row."""
     flexible = _wanted(row.spec)
     return Waiting(
         **_common(row),
         remaining=remaining,
+        restartable=row.restartable(policy),
         preemptible=row.restore_checkpoint is not None if flexible is None else flexible,
         ineligible=IneligibleReason.HELD if row.held else IneligibleReason.DEPENDENCY if row.blocked else None,
     )
@@ -137,17 +154,28 @@ def waiting(row: LoadedJob, remaining: Estimate | None) -> Waiting:
 
 def running(tx: Connection, rows: Sequence[LoadedJob], remaining: Mapping[JobId, Estimate], now: int) -> list[Running]:
     """Make jobs that hold devices."""
+    policy = current_policy(tx)
     ids = [row.id for row in rows]
     newest = (_LoadedAttempt._make(each) for some in chunks(ids) for each in tx.execute(_NEWEST, {"jobs": some}))
     attempts = {attempt.job_id: attempt for attempt in newest}
     live = [attempt.id for attempt in attempts.values()]
     placements, saved = _placements(tx, live), _saved(tx, ids)
     made = [
-        _running(row, attempts[row.id], placements.get(attempts[row.id].id, ()), saved)
+        _running(row, attempts[row.id], placements.get(attempts[row.id].id, ()), saved, policy)
         for row in rows
         if row.id in attempts
     ]
-    return [_with(job, remaining.get(job.job), now) for job in made]
+    tried = [attempts[job.job].id for job in made if on_trial(job, now)]
+    begun = progress.first_steps(tx, tried) if tried else {}
+    return [_with(_begun(job, attempts[job.job], begun, policy), remaining.get(job.job), now) for job in made]
+
+
+def _begun(job: Running, attempt: _LoadedAttempt, begun: Mapping[AttemptId, int], policy: Policy) -> Running:
+    """Return the job with its trial counted from its first step, if it has made one."""
+    if attempt.id not in begun or attempt.started_us is None:
+        return job
+    begun_us, ends_us = trials.begun(attempt.started_us, begun[attempt.id], policy)
+    return replace(job, begun_us=begun_us, trial_ends_us=ends_us)
 
 
 def _with(job: Running, remaining: Estimate | None, now: int) -> Running:
@@ -158,6 +186,11 @@ def estimate(state: SchedulerState, remaining: Mapping[JobId, Estimate], now: in
     """Tell the state the time that its running jobs have left."""
     known = [job for job in state.running.values() if job.job in remaining]
     state.put([_with(job, remaining[job.job], now) for job in known])
+
+
+def tried(state: SchedulerState, now: int) -> list[JobId]:
+    """Return the running jobs that are on trial: what is decided of them depends on what they tell by now."""
+    return [job.job for job in state.running.values() if on_trial(job, now)]
 
 
 def promised(tx: Connection, now: int) -> list[JobId]:
@@ -199,22 +232,30 @@ def _running(
     attempt: _LoadedAttempt,
     placements: Sequence[Placement],
     saved: Mapping[JobId, tuple[str, int]],
+    policy: Policy,
 ) -> Running:
     common, flexible = _common(row), _wanted(row.spec)
     wrote, created_us = saved.get(row.id, ("", None))
     resumed_us = attempt.started_us or attempt.created_us if attempt.resumed_from_step is not None else None
     limit_us = common["limit_us"]
+    runs = row.state == JobState.RUNNING and not row.stop
+    nothing = row.id not in saved and resumed_us is None
+    restartable = nothing and row.restartable(policy)
+    begun_us = trial_ends_us = 0
+    if runs and restartable and attempt.started_us is not None:
+        begun_us, trial_ends_us = trials.begun(attempt.started_us, None, policy)
     pending = None if attempt.yielding is None else PendingPreemption.model_validate(attempt.yielding)
     return Running(
         **common,
-        preemptible=row.state == JobState.RUNNING
-        and not row.stop
-        and (row.id in saved if flexible is None else flexible),
+        preemptible=runs and (row.id in saved if flexible is None else flexible),
+        restartable=restartable,
+        begun_us=begun_us,
+        trial_ends_us=trial_ends_us,
         placements=tuple(placements),
         since_us=attempt.created_us,
         ends_us=attempt.started_us + limit_us if attempt.started_us and limit_us else None,
         saved_us=created_us if wrote == attempt.id else resumed_us,
-        starts_over=row.spec.restartable and row.id not in saved and resumed_us is None,
+        starts_over=nothing and (restartable or row.spec.restartable),
         spared_until_us=attempt.spared_until_us or 0,
         preempted_for=pending.preemptor if pending else None,
         asked_us=pending.asked_us if pending else 0,

@@ -11,7 +11,7 @@ from service.db.models import Installation, ProjectMember, Secret, User
 from service.db.records.record import Record
 from service.db.unit_of_work import unit_of
 from service.errors import ProblemError, field_problem, not_found
-from service.identity import audit, project_names, roles
+from service.identity import audit, project_names
 from service.identity.callers import Caller
 from service.infra.times import moment
 from service.secrets.key_file import KeyFile, KeyFileError
@@ -118,7 +118,8 @@ def _owned(tx: Connection, caller: Caller, name: str, project: str | None) -> Co
     """Return the condition of the secret; ``forbidden`` if the caller may not change those of the project."""
     if project is None:
         return and_(Secret.user_id == caller.user_id, Secret.name == name)
-    roles.may_administer(caller, project)
+    if not caller.admin:
+        raise ProblemError("forbidden", f"project: only an administrator sets and removes secrets of {project[:80]}.")
     project_names.check(tx, project)
     return and_(Secret.project == project, Secret.name == name)
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cache
 
-from service.scheduler.model.decisions import Preempt, Start
-from service.scheduler.model.jobs import Waiting
+from service.scheduler.model.decisions import Preempt, PutBack, Start
+from service.scheduler.model.jobs import Running, Waiting
 from service.scheduler.model.nodes import NodeInfo, Placement, Slot
 from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.decide import SchedulingPass
@@ -66,6 +66,8 @@ class _Live:
     lost_us: int = 0
     #: Its remaining time is known to the policy.
     told: bool
+    #: How often it was put back, to start from the beginning.
+    restarts: int = 0
     placements: tuple[Placement, ...] = ()
     spells: list[Spell] = field(default_factory=list)
 
@@ -136,6 +138,7 @@ class _Engine:
         self._free = cluster.total
         self._calm = not policy.preemption and policy.time_slice is None
         # A job over a quota blocks no other, so with quotas the policy sees all of the queue.
+        self._trials = policy.order is Order.FAIR and policy.time_slice is not None and policy.restarts > 0
         self._strict = self._calm and not policy.backfill and not quotas
         #: Submitted jobs that the policy does not see yet.
         self._behind: deque[Waiting] = deque()
@@ -163,7 +166,10 @@ class _Engine:
             if self._ended - told >= _WORD:
                 told = self._ended
                 tell(told)
-        return [JobRun(job=live.job, gpus=live.gpus, spells=tuple(live.spells)) for live in self._jobs]
+        return [
+            JobRun(job=live.job, gpus=live.gpus, spells=tuple(live.spells), restarts=live.restarts)
+            for live in self._jobs
+        ]
 
     def _upcoming(self) -> int:
         upcoming_us = self._review_us()
@@ -212,6 +218,7 @@ class _Engine:
                 eligible_us=job.submit_us,
                 remaining=self._knowledge.of_new(job),
                 preemptible=job.stoppable,
+                restartable=self._trials and job.restartable and not job.stoppable,
             )
             if self._strict and len(self._state.waiting) >= _WINDOW:
                 self._behind.append(waiting)
@@ -230,14 +237,15 @@ class _Engine:
             this = SchedulingPass(self._state, self._now_us, self._policy, known)
             decisions = this.run()
             self._holds = this.cluster.holds
-            for one in decisions:
-                if isinstance(one, Preempt):
-                    self._stop(int(one.job))
+            stopped = [int(one.job) for one in decisions if isinstance(one, Preempt | PutBack)]
+            for number in stopped:
+                self._stop(number)
             starts = {one.job: one.placements for one in decisions if isinstance(one, Start)} | this.promises
             for job, placements in starts.items():
                 self._start(int(job), placements)
-            # The preempted jobs may fit elsewhere.
-            again, known = bool(this.promises and self._free), this.ranking
+            # Those that have left may fit elsewhere. Who starts over has longer to go than the ranking says.
+            again = bool(stopped and self._free)
+            known = this.ranking if all(self._jobs[number].job.stoppable for number in stopped) else None
             if self._show_more():
                 again, known = True, None
 
@@ -250,8 +258,10 @@ class _Engine:
 
     def _start(self, number: int, placements: tuple[Placement, ...]) -> None:
         live, now_us = self._jobs[number], self._now_us
-        self._state.start(_id(number), placements, now_us)
+        running = self._state.start(_id(number), placements, now_us)
         live.start_us, live.lost_us = now_us, self._cost_us if live.spells else 0
+        if running.restartable:
+            self._try(running, now_us + live.lost_us)
         live.placements = placements
         self._free -= live.gpus
         self._push(now_us + live.lost_us + live.left_us, _EventKind.END, number)
@@ -260,6 +270,12 @@ class _Engine:
             self._push(now_us + live.lost_us + max(TOLD_US - done_us, 0), _EventKind.TOLD, number)
         if self._policy.min_run and not self._calm:
             self._push(now_us + self._policy.min_run * SECOND, _EventKind.SPARED, number)
+
+    def _try(self, running: Running, begun_us: int) -> None:
+        """Begin the trial of a job that cannot be stopped otherwise, at its first step."""
+        ends_us = begun_us + (self._policy.time_slice or 0) * SECOND
+        self._state.put([replace(running, starts_over=True, begun_us=begun_us, trial_ends_us=ends_us)])
+        self._push(ends_us, _EventKind.SPARED, running.number)
 
     def _push(self, at_us: int, kind: _EventKind, number: int) -> None:
         heapq.heappush(self._events, (at_us, kind, number, len(self._jobs[number].spells)))
@@ -273,12 +289,18 @@ class _Engine:
         self._state.put([replace(running, remaining=self._knowledge.of_known(left_us, self._now_us))])
 
     def _stop(self, number: int) -> None:
-        """Preempt a job: it goes back to the queue with the work that it has done."""
+        """Preempt a job: it goes back to the queue with the work that it has done, or to start from the beginning."""
         live = self._jobs[number]
-        live.left_us -= live.done_us(self._now_us)
+        again = not live.job.stoppable
+        live.left_us -= 0 if again else live.done_us(self._now_us)
         remaining = self._knowledge.of_known(live.left_us, None) if live.told else None
-        self._state.requeue(_id(number), self._now_us, remaining)
-        self._leave(live)
+        waiting = self._state.requeue(_id(number), self._now_us, remaining)
+        if again:
+            live.restarts += 1
+            live.lost_us = self._now_us - live.start_us
+            if live.restarts == self._policy.restarts:
+                self._state.put([replace(waiting, restartable=False)])
+        self._leave(live, charged=not again)
 
     def _end(self, number: int) -> None:
         live = self._jobs[number]
@@ -288,14 +310,15 @@ class _Engine:
         self._knowledge.learn(live.job)
         self._leave(live)
 
-    def _leave(self, live: _Live) -> None:
+    def _leave(self, live: _Live, *, charged: bool = True) -> None:
         start_us, now_us = live.start_us, self._now_us
         lost_us = min(live.lost_us, now_us - start_us)
         live.spells.append(Spell(start_us=start_us, end_us=now_us, lost_us=lost_us, placements=live.placements))
         live.start_us = -1
         self._free += live.gpus
-        self._users.charge(live.job.user, live.gpus, start_us, now_us)
-        self._projects.charge(live.job.project, live.gpus, start_us, now_us)
+        if charged:
+            self._users.charge(live.job.user, live.gpus, start_us, now_us)
+            self._projects.charge(live.job.project, live.gpus, start_us, now_us)
 
 
 def _live(job: TraceJob, cluster: Cluster, *, told: bool) -> _Live:

@@ -56,13 +56,17 @@ def spells(runs: Sequence[JobRun]) -> list[list[tuple[float, float]]]:
     return [[(spell.start_us / SECOND, spell.end_us / SECOND) for spell in one.spells] for one in runs]
 
 
-def traces(most_gpus: int = 4, most: int = 10) -> st.SearchStrategy[list[TraceJob]]:
-    """Some jobs within a few hours, on at most so many GPUs each."""
+def traces(most_gpus: int = 4, most: int = 10, *, flags: bool = False) -> st.SearchStrategy[list[TraceJob]]:
+    """Some jobs within a few hours, on at most so many GPUs each; with `flags` some cannot be stopped."""
+    flag = st.booleans() if flags else st.just(value=True)
     one = st.builds(
         job,
         submit=st.integers(0, 7200),
         duration=st.one_of(st.integers(0, 300), st.integers(300, 20_000)),
         gpus=st.integers(1, most_gpus),
         user=st.sampled_from(["ada", "bob", "cy"]),
+        stoppable=flag,
+        restartable=flag,
+        reports=flag,
     )
     return st.lists(one, min_size=1, max_size=most).map(lambda jobs: sorted(jobs, key=lambda each: each.submit_us))

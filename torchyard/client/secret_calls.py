@@ -20,12 +20,12 @@ class SecretCalls:
         return _SECRETS.validate_json(self.connection.request("GET", "/secrets").content)
 
     def set_secret(self, name: str, value: str, *, project: str | None = None) -> api.Secret:
-        """Set one's own secret, or a project's (its administrators): jobs that name it start with this value."""
+        """Set one's own secret, or a project's (administrators): jobs that name it start with this value."""
         answer = self.connection.request("PUT", _path(name, project), json={"value": value})
         return api.Secret.model_validate_json(answer.content)
 
     def remove_secret(self, name: str, *, project: str | None = None) -> None:
-        """Remove one's own secret, or a project's (its administrators)."""
+        """Remove one's own secret, or a project's (administrators)."""
         self.connection.request("DELETE", _path(name, project), retry=False)
 
 

@@ -6,6 +6,7 @@ from dataclasses import astuple, dataclass, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, TextIO
 
+from torchyard.spec.restarts import starts_over
 from torchyard.states import JOB_FINAL
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def rows(client: "Client") -> Iterator[TraceRow]:
                 project=job.project,
                 priority=job.priority.value,
                 stoppable=_stoppable(job),
-                restartable=int(bool(job.spec.get("restartable"))),
+                restartable=int(starts_over(job.spec)),
                 reports=int(job.progress is not None and job.progress.total_steps is not None),
             )
 

@@ -105,9 +105,6 @@ class JobSpec(Model):
     """The folder that the snapshot was taken from; `yard submit` fills it in."""
     python: str | None = None
     """Interpreter, venv or conda prefix of the command; `yard submit` takes the active one."""
-    warm_start: bool = True
-    """Whether its processes may be forked from one that has loaded PyTorch, on nodes that keep such; false starts a new
-    interpreter for each."""
     env: Environment = {}
     """Environment variables."""
     network: Network = Network.HOST
@@ -127,8 +124,10 @@ class JobSpec(Model):
     preemptible: bool | None = None
     """Whether it may be stopped in favour of another job and go on later; without it, only once it has written a
     checkpoint that was verified, or if it is restartable. If it must not be stopped, it gets no time slices."""
-    restartable: bool = False
-    """It may be stopped at any time: it starts from its newest checkpoint, or from the beginning."""
+    restartable: bool | Literal["auto"] = "auto"
+    """`true`: it may be stopped at any time, and starts from its newest checkpoint, or from the beginning. `auto`: as
+    long as nothing is saved, it may be put back after its first minute, twice at most, and starts from the beginning;
+    only a recipe, or a `torchrun` or `python` job on a snapshot without `link`. `false`: never."""
     after: After | None = None
     """Jobs that must have ended before it starts; a list stands for all of them, with success."""
     sweep: Sweep | None = None

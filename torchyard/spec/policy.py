@@ -46,6 +46,11 @@ class Policy(BaseModel):
     """What a preemption is taken to cost of its GPUs: checkpoint, start, and work done again."""
     checkpoint_timeout: Annotated[Duration, Field(gt=0)] = 300
     """If the checkpoint takes longer, the preemption is given up."""
+    restarts: Annotated[int, Field(ge=0, le=10)] = 2
+    """So often a job that cannot be stopped may be put back after its first `time_slice`, to start from the beginning
+    when its turn comes; 0 turns this off."""
+    no_restarts: tuple[str, ...] = ()
+    """Projects whose jobs are never put back, unless their specs say `restartable: true`."""
     time_slice: Duration | None = 60
     """When the box is over-full: a new job of unknown length gets so long on its GPUs, then the shorter goes first;
     null lets what runs run, unless `preemption` stops it."""

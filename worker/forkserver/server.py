@@ -10,7 +10,6 @@ import os
 import signal
 import socket
 import sys
-import traceback
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, NoReturn
@@ -102,13 +101,11 @@ class ForkServer:
         os.close(given)
         os.close(log)
         supervise.settle([answer, *held])
-        try:
-            os.write(answer, READY)
-            if os.read(answer, 1) == GO:
-                prefer_to_kill(0)
-                supervise.stay_with(launch, answer, self._become)
-        except Exception:  # noqa: BLE001 (the worker finds an attempt without a shim)
-            traceback.print_exc()
+        os.write(answer, READY)
+        if os.read(answer, 1) != GO:
+            os._exit(0)
+        prefer_to_kill(0)
+        supervise.stay_with(launch, answer, self._become)
         os._exit(0)
 
     def _become(self, launch: Json) -> None:

@@ -166,8 +166,7 @@ class AttemptLauncher:
             prepare.let_in(folder, laid.who)
             kept = [descriptor] if held is None else [descriptor, held]
             kept += self.lock_descriptors([device.uuid for device in launch.devices])
-            key = warm.key_of(record) if launch.spec.warm_start else None
-            self._spawn(folder, kept, laid.secrets, key)
+            self._spawn(folder, kept, laid.secrets, warm.key_of(record))
         finally:
             if held is not None:
                 os.close(held)

@@ -15,11 +15,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Any, Final
 
 from worker import forkserver, shim
 from worker.forkserver import packages, program, title
-from worker.forkserver.server import GO, READY
 
 logger = logging.getLogger(__name__)
 
@@ -39,10 +38,6 @@ DELAY_S: Final = 10.0
 LOAD_S, ANSWER_S = 120.0, 5.0
 #: Seconds after which a server that nobody has used ends.
 IDLE_S: Final = 1800.0
-#: So many servers may stand unused before others are made at the first wish.
-UNUSED: Final = 2
-#: Keys that are remembered because they were wanted.
-MAX_WANTED: Final = 1000
 #: Seconds until an interpreter that cannot be shared is tried again.
 UNFIT_S: Final = 3600.0
 #: Part of the node's memory that servers may hold together; and part that must be free for them to stay at all.
@@ -86,7 +81,6 @@ class _Server:
     requests: socket.socket
     told: Mapping[str, Any]
     used: float
-    uses: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def changed(self) -> bool:
@@ -105,8 +99,7 @@ class _Server:
 
     def end(self) -> None:
         """Let it end; what it has forked goes on."""
-        with self.lock:
-            self.requests.close()
+        self.requests.close()
         self.process.kill()
         self.process.wait()
 
@@ -123,8 +116,6 @@ class ForkServers:
     _wanted: dict[ServerKey, float] = field(default_factory=dict, repr=False)
     """Keys for which a server is made, or could not be, with the time until which that holds."""
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
-    _loading: threading.Lock = field(default_factory=threading.Lock, repr=False)
-    """Held while a server loads, which takes a core for some seconds: one at a time."""
 
     def launch(self, key: ServerKey, launch: Path, log: int, held: Sequence[int], told: bytes | None = None) -> bool:
         """Fork the shim of an attempt, with its log and the descriptors that it holds; return when the job has begun.
@@ -137,27 +128,19 @@ class ForkServers:
         if server is None:
             return False
         answer, theirs = socket.socketpair()
-        given, words = _input(told)
-        with answer, os.fdopen(words, "wb") as pipe:
+        given, ours = os.pipe()
+        with answer, os.fdopen(ours, "wb") as words:
             try:
                 with theirs, os.fdopen(given, "rb"), server.lock:
                     descriptors = [theirs.fileno(), given, log, *held]
                     socket.send_fds(server.requests, [str(launch).encode()], descriptors)
                 answer.settimeout(ANSWER_S)
-                begun = _let_go(answer)
+                begun = _let_go(answer, words, told)
             except OSError as error:
                 logger.warning("a fork server does not answer: %s", error)
                 begun = False
-            if begun:
-                # Whatever fails from here on, there may be a shim: an attempt without one is found later.
-                with suppress(OSError):
-                    answer.settimeout(None)
-                    pipe.write(told or b"")
-                    pipe.close()
-                    answer.recv(1)
         if not begun:
             self._retire(key, server)
-        server.used, server.uses = self.clock(), server.uses + 1
         return begun
 
     def _of(self, key: ServerKey) -> _Server | None:
@@ -168,6 +151,7 @@ class ForkServers:
         if server.process.poll() is not None or server.changed():
             self._retire(key, server)
             return None
+        server.used = self.clock()
         return server
 
     def has(self, key: ServerKey) -> bool:
@@ -175,19 +159,9 @@ class ForkServers:
         return self._of(key) is not None
 
     def want(self, key: ServerKey, delay: float = DELAY_S) -> None:
-        """Make a server for a key a little later, unless there is one or it cannot be shared.
-
-        Where servers stand that nobody has used, only once the key has been wanted before: each job may well have an
-        environment of its own.
-        """
+        """Make a server for a key a little later, unless there is one or it cannot be shared."""
         with self._lock:
             if key in self._servers or self._wanted.get(key, 0.0) > self.clock():
-                return
-            unused = sum(server.uses == 0 for server in self._servers.values())
-            if unused >= UNUSED and key not in self._wanted:
-                if len(self._wanted) >= MAX_WANTED:
-                    self._wanted.clear()
-                self._wanted[key] = 0.0
                 return
             self._wanted[key] = self.clock() + UNFIT_S
         timer = threading.Timer(delay, self.make, [key])
@@ -197,8 +171,7 @@ class ForkServers:
     def make(self, key: ServerKey) -> bool:
         """Make a server now; False if its interpreter cannot be shared."""
         try:
-            with self._loading:
-                made = self._started(key)
+            made = self._started(key)
         except (OSError, ValueError) as error:
             logger.warning("%s gets no fork server: %s", key.interpreter, error)
             return False
@@ -269,22 +242,19 @@ class ForkServers:
             self._retire(key, server)
 
 
-def _let_go(answer: socket.socket) -> bool:
-    """Wait for the forked child and let it be the shim; False when it has not come.
+def _let_go(answer: socket.socket, words: IO[bytes], told: bytes | None) -> bool:
+    """Wait for the forked child, let it be the shim, and wait until the job has begun; False when it has not come.
 
     Until it is let go it does nothing, and it leaves when the other end is closed: an attempt never gets two shims.
     """
-    if answer.recv(1) != READY:
+    if answer.recv(1) != b"r":
         return False
-    answer.sendall(GO)
+    answer.settimeout(None)
+    answer.sendall(b"g")
+    with suppress(BrokenPipeError), words:  # then the shim is dead, and the attempt lost
+        words.write(told or b"")
+    answer.recv(1)
     return True
-
-
-def _input(told: bytes | None) -> tuple[int, int]:
-    """Return the descriptor of a shim's input, and the one by which it is told."""
-    if told is not None:
-        return os.pipe()
-    return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC), os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
 
 
 def _memory(name: str) -> int:

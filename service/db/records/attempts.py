@@ -26,6 +26,9 @@ class PendingPreemption(BaseModel):
     after: int = -1
     """Newest step whose checkpoint was known when it was asked: only a later one counts."""
 
+    over: bool = False
+    """It is put back: it starts from the beginning."""
+
     @property
     def allowed_s(self) -> int:
         """Seconds that its checkpoint may take."""

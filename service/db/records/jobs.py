@@ -47,6 +47,7 @@ class JobRecord(Record):
     ran_us: int
     retry_us: int | None
     preemptions: int
+    restarts: int
     group_id: str | None
     trial: int | None
     parameters: dict[str, Any] | None

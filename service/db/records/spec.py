@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from torchyard.spec import After, CheckpointPolicy, JobSpec, Launcher, Network
+from torchyard.spec.restarts import starts_over
 from torchyard.spec.sweeps import EarlyStopping
 
 
@@ -120,7 +121,12 @@ class StoredSpec:
     @property
     def restartable(self) -> bool:
         """Permission to stop it at any time, checkpoint or not."""
-        return bool(self.data.get("restartable"))
+        return self.data.get("restartable") is True
+
+    @property
+    def starts_over(self) -> bool:
+        """Permission to put it back after its trial, to start from the beginning."""
+        return starts_over(self.data)
 
     @property
     def preemptible(self) -> bool | None:

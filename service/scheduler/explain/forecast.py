@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple
 
-from service.scheduler.model.decisions import CancelPreemption, Preempt, Start
+from service.scheduler.model.decisions import CancelPreemption, Preempt, PutBack, Start
 from service.scheduler.model.jobs import IneligibleReason, Running
 from service.scheduler.model.nodes import ClosedReason, Placement
 from service.scheduler.model.state import SchedulerState
@@ -167,6 +167,9 @@ class _Future:
                 self._start(decision)
             elif isinstance(decision, Preempt):
                 self._stop(decision)
+            elif isinstance(decision, PutBack):
+                self._forget(decision.job)
+                self._state.requeue(decision.job, self._now_us)
             else:
                 self._cancel_preemption(decision)
 

@@ -47,4 +47,13 @@ class CancelPreemption:
     for_job: str
 
 
-Decision = Start | Preempt | CancelPreemption
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PutBack:
+    """A job whose trial is over is stopped and goes back to the queue, to start from the beginning."""
+
+    job: JobId
+    #: The blocked job for which its devices are held.
+    for_job: str
+
+
+Decision = Start | Preempt | PutBack | CancelPreemption

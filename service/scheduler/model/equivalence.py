@@ -22,6 +22,7 @@ class EquivalenceClass(NamedTuple):
     group: str | None
     preemptible: bool
     pinned: bool
+    restartable: bool = False
 
     @property
     def gpus(self) -> int:
@@ -39,8 +40,9 @@ class EquivalenceClasses:
         #: Equivalence classes of jobs that are pinned.
         self.pinning = 0
         #: The number of its kind, GPUs of all nodes, whole GPUs of each node, the numbers of its user and its project,
-        #: nodes on which it has whole GPUs, 1 if its jobs are pinned.
-        self._columns: Ints = np.zeros((7, _ROOM), dtype=np.intp)
+        #: nodes on which it has whole GPUs, 1 if its jobs are pinned, 1 if they are preemptible, 1 if
+        #: they are restartable.
+        self._columns: Ints = np.zeros((9, _ROOM), dtype=np.intp)
 
     def __len__(self) -> int:
         return len(self.interner.keys)
@@ -55,7 +57,8 @@ class EquivalenceClasses:
             whole = 0 if equivalence.resources.gpu_share else equivalence.resources.gpus
             user, project = self.users.take(equivalence.user), self.projects.take(equivalence.project)
             nodes = equivalence.nodes if whole else 1
-            self._columns[:, number] = kind, equivalence.gpus, whole, user, project, nodes, equivalence.pinned
+            flags = equivalence.pinned, equivalence.preemptible, equivalence.restartable
+            self._columns[:, number] = kind, equivalence.gpus, whole, user, project, nodes, *flags
             self.pinning += equivalence.pinned
         return number
 
@@ -63,7 +66,7 @@ class EquivalenceClasses:
         """Count one job less of the class of that number; the last one frees the number."""
         self.interner.drop(number)
         if self.interner.keys[number] is None:
-            kind, _, _, user, project, _, pinned = self._columns[:, number].tolist()
+            kind, _, _, user, project, _, pinned, *_ = self._columns[:, number].tolist()
             self.pinning -= pinned
             self._kinds.drop(kind)
             self.users.drop(user)
@@ -79,7 +82,7 @@ class EquivalenceClasses:
 
     def count(self, number: int, since_us: int, sign: int) -> None:
         """Count a job of the class that has run since `since_us` (`sign` 1), or does so no more (-1)."""
-        _, gpus, _, user, project, _, _ = self._columns[:, number].tolist()
+        _, gpus, _, user, project, *_ = self._columns[:, number].tolist()
         self.users.count(user, sign * gpus, since_us)
         self.projects.count(project, sign * gpus, since_us)
 
@@ -121,6 +124,18 @@ class EquivalenceClasses:
     def pinned(self) -> Bools:
         """Flags of the classes whose jobs are pinned."""
         found: Bools = self._columns[6, : len(self.interner.keys)] > 0
+        return found
+
+    @property
+    def preemptible(self) -> Bools:
+        """Flags of the classes whose jobs may be stopped and go on later."""
+        found: Bools = self._columns[7, : len(self.interner.keys)] > 0
+        return found
+
+    @property
+    def restartable(self) -> Bools:
+        """Flags of the classes whose jobs may be put back after their trial."""
+        found: Bools = self._columns[8, : len(self.interner.keys)] > 0
         return found
 
     def copy(self) -> "EquivalenceClasses":

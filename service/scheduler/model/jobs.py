@@ -83,6 +83,8 @@ class JobInfo:
     preemptible: bool = False
     #: Its owner forbids stopping it; so it takes no time slices from others either, since it would keep them.
     pinned: bool = False
+    #: It may be put back after its trial and started from the beginning, as long as it cannot be stopped otherwise.
+    restartable: bool = False
 
     @property
     def gpus(self) -> int:
@@ -111,6 +113,10 @@ class Running(JobInfo):
     saved_us: int | None = None
     #: It can be stopped, but has nothing to go on from: all that it did would be lost.
     starts_over: bool = False
+    #: When its trial began: at its first step.
+    begun_us: int = 0
+    #: End of its trial: until then a job that would start over may be stopped for a shorter one.
+    trial_ends_us: int = 0
     #: Until then it must not be chosen for a preemption.
     spared_until_us: int = 0
     #: The job or reservation that it is being checkpointed and stopped for, and that gets its devices.

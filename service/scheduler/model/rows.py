@@ -11,7 +11,8 @@ _UNKNOWN_US = 60 * 1_000_000
 
 def equivalence_class(job: JobInfo) -> EquivalenceClass:
     """Return the job's equivalence class."""
-    return EquivalenceClass(job.resources, job.nodes, job.user, job.project, job.group, job.preemptible, job.pinned)
+    flags = job.preemptible, job.pinned, job.restartable
+    return EquivalenceClass(job.resources, job.nodes, job.user, job.project, job.group, *flags)
 
 
 def waiting(job: Waiting) -> tuple[float, ...]:
@@ -21,7 +22,7 @@ def waiting(job: Waiting) -> tuple[float, ...]:
     bound = limit if known is None else min(limit, known.p90_us)
     left, least, most = _told(known)
     moving = (-job.eligible_us, -(job.eligible_us + job.ran_us), job.ran_us, left, 1, 1, 0, 0)
-    return *moving, least, most, bound, math.inf, math.inf, job.ineligible is None, job.number, job.priority
+    return *moving, least, most, bound, math.inf, math.inf, job.ineligible is None, job.number, job.priority, math.inf
 
 
 def running(job: Running) -> tuple[float, ...]:
@@ -30,9 +31,11 @@ def running(job: Running) -> tuple[float, ...]:
     as_of_us = None if known is None else known.as_of_us
     left, least, most = _told(known)
     waited = max(since_us - job.eligible_us - job.ran_us, 0)
-    moving = (-job.eligible_us, waited, job.ran_us - since_us, left + (as_of_us or 0), 1, 0, 1, -(as_of_us is not None))
-    spared = job.spared_until_us if job.preemptible and job.preempted_for is None else math.inf
-    return *moving, least, most, math.inf, spared, since_us, 0, job.number, job.priority
+    ran = job.ran_us - max(since_us, job.begun_us)
+    moving = (-job.eligible_us, waited, ran, left + (as_of_us or 0), 1, 0, 1, -(as_of_us is not None))
+    spared = job.spared_until_us if (job.preemptible or job.restartable) and job.preempted_for is None else math.inf
+    until = math.inf if job.preemptible else job.trial_ends_us
+    return *moving, least, most, math.inf, spared, since_us, 0, job.number, job.priority, until
 
 
 def _told(known: Estimate | None) -> tuple[float, float, float]:

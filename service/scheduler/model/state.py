@@ -91,7 +91,8 @@ class SchedulerState:
     def requeue(self, job: JobId, now_us: int, remaining: Estimate | None = None) -> Waiting:
         """Turn a running job back into a waiting one, and return it.
 
-        It keeps its age, and the time that it ran is counted. `remaining` replaces its estimate if given.
+        It keeps its age, and the time that it ran is counted. `remaining` replaces its estimate if given. A job that
+        has nothing to go on from needs the time that it ran once more.
         """
         running = self.running[job]
         common: dict[str, Any] = {name: getattr(running, name) for name in _COMMON}
@@ -100,7 +101,7 @@ class SchedulerState:
         if remaining is not None:
             common["remaining"] = remaining
         elif left is not None and left.as_of_us is not None:
-            gone = now_us - left.as_of_us
+            gone = (running.since_us if running.starts_over else now_us) - left.as_of_us if left.source.own else 0
             points = {name: max(getattr(left, name) - gone, 0) for name in ("p10_us", "p50_us", "p90_us")}
             common["remaining"] = replace(left, as_of_us=None, **points)
         waiting = Waiting(**common)

@@ -45,6 +45,8 @@ class Column(IntEnum):
     QUEUED = 13
     NUMBER = 14
     PRIORITY = 15
+    #: Moment up to which it may be preempted: the end of its trial if it would start over then; else infinite.
+    UNTIL = 16
 
 
 #: Columns that change with time.

@@ -9,6 +9,7 @@ preempted began first. No such job starts there any more unless its time limit e
 to end before one in the way that already ran when this job became the oldest (`oldest_since`). Once those have ended,
 which takes no longer than such a job runs, the start of the youngest job in its way only moves back from decision to
 decision. So the idle time of a draining node is bounded, and so is the delay that wrong estimates cause the oldest job.
+Nodes that take too long to become free, beside the time for which it has waited, are not kept (`order.PATIENCE`).
 In its turn (`order`) no other job starts there at all, and it preempts all that can be.
 """
 
@@ -22,6 +23,7 @@ from service.scheduler.model.nodes import NodeInfo, ResourceRequest
 from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.ends import end_us
 from service.scheduler.policy.placement import ClusterCapacity, Hold, PlacementRequest, choose, sorts
+from service.scheduler.policy.trials import gone_us
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,6 +36,9 @@ class Opening:
     youngest_us: float
     #: Expected end of the jobs in its way that had started by `Need.since_us`.
     expected_end_us: float
+    #: Expected end of all jobs in its way that cannot be preempted; of one of which nothing is known, as long again as
+    #: it has run.
+    drained_us: float
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,6 +55,10 @@ class Need:
     open_to_preemptible: bool = True
     #: Since when it is the oldest overdue job (`oldest_since`).
     since_us: float = -math.inf
+    #: No nodes are held that take longer to become free.
+    patience_us: float = math.inf
+    #: Jobs on trial that are put back for it (`trials`).
+    tried: frozenset[str] = frozenset()
 
 
 def oldest_since(job: Waiting, state: SchedulerState, longest_wait_us: float, *, may_preempt: bool) -> float:
@@ -68,6 +77,8 @@ def hold_nodes(cluster: ClusterCapacity, state: SchedulerState, need: Need) -> b
     if any(hold.job == request.job for hold in cluster.holds.values()):
         return True
     chosen = _chosen(cluster, state, need)
+    if any(one.drained_us > need.now_us + need.patience_us for one in chosen):
+        return False
     until_us = max((one.at_us for one in chosen), default=math.inf)
     for one in chosen:
         cluster.holds[one.node] = Hold(
@@ -122,17 +133,26 @@ def opening(capacity: NodeCapacity, state: SchedulerState, need: Need, cluster: 
     """
     trial = _NodeTrial(capacity, need.request.resources, cluster.mask(need.request, capacity) or frozenset())
     running = [state.running[job] for job in capacity.jobs if job in state.running]
-    at_us, youngest_us, expected_end_us = float(need.now_us), 0.0, -math.inf
+    at_us = drained_us = float(need.now_us)
+    youngest_us, expected_end_us = 0.0, -math.inf
     for job in sorted(running, key=lambda job: _turn(job, need)):
         if trial.fits():
             break
         trial.without(job)
         at_us = max(at_us, _end(job, need))
-        if not _is_preempted(job, need):
-            youngest_us = max(youngest_us, job.since_us)
-            if job.since_us <= need.since_us and (likely_us := end_us(job, "p90_us", need.now_us)) < math.inf:
-                expected_end_us = max(expected_end_us, likely_us)
-    return Opening(node=capacity.info.name, at_us=at_us, youngest_us=youngest_us, expected_end_us=expected_end_us)
+        if _is_preempted(job, need):
+            continue
+        youngest_us, likely_us = max(youngest_us, job.since_us), end_us(job, "p90_us", need.now_us)
+        drained_us = max(drained_us, likely_us if likely_us < math.inf else 2 * need.now_us - job.since_us)
+        if job.since_us <= need.since_us and likely_us < math.inf:
+            expected_end_us = max(expected_end_us, likely_us)
+    return Opening(
+        node=capacity.info.name,
+        at_us=at_us,
+        youngest_us=youngest_us,
+        expected_end_us=expected_end_us,
+        drained_us=drained_us,
+    )
 
 
 class _NodeTrial:
@@ -170,12 +190,12 @@ def _turn(job: Running, need: Need) -> tuple[float, float, str]:
 
 
 def _is_preempted(job: Running, need: Need) -> bool:
-    return need.by_time_limits and need.may_preempt and job.preemptible
+    return job.job in need.tried or (need.by_time_limits and need.may_preempt and job.preemptible)
 
 
 def _end(job: Running, need: Need) -> float:
     if _is_preempted(job, need):
-        return need.now_us
+        return gone_us(job, need.now_us) if job.job in need.tried else need.now_us
     if need.by_time_limits:
         return math.inf if job.ends_us is None else max(job.ends_us, need.now_us)
     return max(end_us(job, "p90_us", need.now_us), need.now_us)

@@ -12,15 +12,19 @@ from typing import NamedTuple
 import numpy as np
 
 from service.scheduler.model.columns import Bools, Floats, Ints
-from service.scheduler.model.jobs import Waiting
+from service.scheduler.model.decisions import PutBack
+from service.scheduler.model.jobs import Running, Waiting
 from service.scheduler.model.state import SchedulerState
 from service.scheduler.model.table import Column
 from service.scheduler.policy.backfill import Need, hold_nodes, oldest_since
+from service.scheduler.policy.ends import end_us
 from service.scheduler.policy.feasibility import FeasibilityFilter
-from service.scheduler.policy.order import Ranking
+from service.scheduler.policy.order import PATIENCE, Ranking
 from service.scheduler.policy.placement import ClusterCapacity, PlacementRequest
+from service.scheduler.policy.preemption import AHEAD
 from service.scheduler.policy.quotas import RemainingQuotas
 from service.scheduler.policy.requests import placement_request, preempts
+from service.scheduler.policy.trials import tries
 from torchyard.spec.policy import Policy
 
 
@@ -56,6 +60,7 @@ class Blocked:
         #: The first blocked job and the oldest overdue one, as long as nothing is held for them yet.
         self._wanting: list[_Wanting] = []
         self._first: int | None = None
+        self._trials = self._on_trial() if tries(policy) else []
         #: Infeasible rows, as far as one of them may be the first blocked job, and the first of them.
         self._lost_rows: Ints = np.zeros(0, dtype=np.intp)
         self._infeasible: int | None = None
@@ -83,13 +88,10 @@ class Blocked:
         """Return whether the row's job may be tried: no job before it is blocked, or the policy backfills."""
         if self._first is not None:
             return self._policy.backfill
-        infeasible, key, number = self._first_infeasible(), self._ranks.key, self._state.table.columns[Column.NUMBER]
-        if infeasible is None or (key[infeasible], number[infeasible]) > (key[row], number[row]):
+        infeasible, ranks, number = self._first_infeasible(), self._ranks, self._state.table.columns[Column.NUMBER]
+        if infeasible is None or (ranks.hold_key[infeasible], number[infeasible]) > (ranks.key[row], number[row]):
             return True
-        self._first = infeasible
-        self._wanting.append(
-            _Wanting(infeasible, self._job(infeasible), by_time_limits=False, open_to_preemptible=True)
-        )
+        self._block(infeasible)
         return self._policy.backfill
 
     def protect_from(self, request: PlacementRequest) -> None:
@@ -98,11 +100,7 @@ class Blocked:
             one.job.job == request.job or (request.preemptible and one.open_to_preemptible) for one in self._wanting
         ):
             return
-        for one in self._wanting:
-            hold_nodes(self._cluster, self._state, self._need(one))
-            self._feasibility.hold_owners[one.row] = True
-        self._wanting = []
-        self._new_deadline()
+        self._hold()
 
     def wait(self, job: Waiting, row: int, class_id: int) -> bool:
         """Note that the row's job was tried in vain; return False if no job after it may start."""
@@ -114,10 +112,65 @@ class Blocked:
             ):
                 self._feasibility.nothing_to_keep(class_id)
             self._new_deadline()
+        elif self._first is None and self._ranks.hold_key[row] > self._ranks.key[row]:
+            self._lose(np.array([row]))
+            return True
         elif self._first is None:
-            self._first = row
-            self._wanting.append(_Wanting(row, job, by_time_limits=False, open_to_preemptible=True))
+            self._block(row)
         return self._policy.backfill
+
+    def put_back(self) -> list[PutBack]:
+        """Return the jobs on trial that are put back because their devices are held; call it after all else."""
+        ready_us = self._now_us - self._policy.min_run * 1_000_000
+        trials = [job for job in self._trials if job.since_us <= ready_us and self._ranks.left[self._row(job)] > 0]
+        if not trials:
+            return []
+        if self._first is None and (infeasible := self._first_infeasible()) is not None:
+            self._block(infeasible)
+        self._hold()
+        held = ((job, self._in_the_way(job)) for job in trials)
+        return [PutBack(job=job.job, for_job=blocked) for job, blocked in held if blocked is not None]
+
+    def _in_the_way(self, job: Running) -> str | None:
+        """Return the blocked job for which the devices of a job on trial are held, if it is not gone in time."""
+        limit_us = math.inf if job.ends_us is None else job.ends_us
+        ends_us = end_us(job, "p90_us", self._now_us)
+        request = PlacementRequest(job=job.job, resources=job.resources, ends_us=ends_us, latest_end_us=limit_us)
+        holds = (self._cluster.holds.get(placement.node) for placement in job.placements)
+        return next(
+            (
+                hold.job
+                for hold in holds
+                if hold is not None
+                and hold.until_us < math.inf
+                and not hold.lets(request)
+                and self._behind(self._row(job), self._state.table.rows[hold.job])
+            ),
+            None,
+        )
+
+    def _behind(self, row: int, blocked: int) -> bool:
+        """Return whether a job on trial is put back for a blocked one, as far as its length is known yet."""
+        ranks = self._ranks
+        if ranks.left[row] <= 0 or (ranks.overdue[blocked] and not ranks.overdue[row]):
+            return True
+        lower = ranks.level[blocked] < ranks.level[row]
+        ahead = lower or AHEAD * ranks.hold_score[blocked] < ranks.score[row]
+        return bool(ahead and ranks.hold_key[blocked] < ranks.key[row])
+
+    def _row(self, job: Running) -> int:
+        return self._state.table.rows[job.job]
+
+    def _block(self, row: int) -> None:
+        self._first = row
+        self._wanting.append(_Wanting(row, self._job(row), by_time_limits=False, open_to_preemptible=True))
+
+    def _hold(self) -> None:
+        for one in self._wanting:
+            hold_nodes(self._cluster, self._state, self._need(one))
+            self._feasibility.hold_owners[one.row] = True
+        self._wanting = []
+        self._new_deadline()
 
     def _find_oldest(self, ahead: Ints) -> None:
         late = ahead[self._ranks.overdue[ahead]]
@@ -133,14 +186,14 @@ class Blocked:
             rows = self._lost_rows = np.append(self._lost_rows, rows)
         elif self._infeasible is not None:
             rows = np.append(rows, self._infeasible)
-        self._infeasible = self._first_of(rows, self._ranks.key[rows])
+        self._infeasible = self._first_of(rows, self._ranks.hold_key[rows])
 
     def _first_infeasible(self) -> int | None:
         """Return the first infeasible row that is still within its quotas: jobs started since may have used them up."""
         classes = self._feasibility.class_id
         while self._infeasible is not None and self._quotas.forbid(class_id := int(classes[self._infeasible])):
             self._feasibility.quota_reached(class_id)
-            self._infeasible = self._first_of(self._lost_rows, self._ranks.key[self._lost_rows])
+            self._infeasible = self._first_of(self._lost_rows, self._ranks.hold_key[self._lost_rows])
         return self._infeasible
 
     def _first_of(self, rows: Ints, keys: Floats) -> int | None:
@@ -159,7 +212,7 @@ class Blocked:
         self._feasibility.deadline_us = max([*untils, *self._reserved_us], default=0.0)
 
     def _need(self, one: _Wanting) -> Need:
-        _, job, by_time_limits, open_to_preemptible = one
+        row, job, by_time_limits, open_to_preemptible = one
         request, may_preempt = placement_request(job, self._now_us, self._policy), preempts(self._policy)
         need = Need(
             request=request,
@@ -167,12 +220,22 @@ class Blocked:
             by_time_limits=by_time_limits,
             may_preempt=may_preempt,
             open_to_preemptible=open_to_preemptible,
+            tried=frozenset(each.job for each in self._trials if self._behind(self._row(each), row)),
         )
         if not (by_time_limits and open_to_preemptible):
             return need
         # The oldest overdue job while it is not its turn: since when other jobs have to stay out of its way.
         longest_us = self._policy.longest_wait * 1e6
-        return replace(need, since_us=oldest_since(job, self._state, longest_us, may_preempt=may_preempt))
+        waited_us = self._now_us - job.eligible_us - job.ran_us
+        since_us = oldest_since(job, self._state, longest_us, may_preempt=may_preempt)
+        return replace(need, since_us=since_us, patience_us=waited_us / PATIENCE)
+
+    def _on_trial(self) -> list[Running]:
+        """Return the jobs that may still be put back, and cannot be stopped otherwise."""
+        until_us = self._state.table.columns[Column.UNTIL]
+        rows = ((until_us >= self._now_us) & (until_us < math.inf)).nonzero()[0].tolist()
+        jobs = (self._state.running[self._state.table.jobs[row]] for row in rows)
+        return [job for job in jobs if job.restartable and job.preempted_for is None and not job.stops]
 
     def _job(self, row: int) -> Waiting:
         return self._state.waiting[self._state.table.jobs[row]]

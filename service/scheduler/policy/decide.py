@@ -12,10 +12,12 @@ tests run this code; all policies are settings of it (`torchyard.spec.policy`).
    it and may be preempted for it (`preemption`), provided that it then really starts.
 5. The first job that can do neither is **blocked**: nodes are held for it, and jobs behind it may only take devices
    where they do not delay it (`backfill`); without `backfill` no job behind it starts at all.
+6. Jobs whose **trial** is over, and that are in the way of a blocked job, are put back (`trials`).
 
 **No job starves.** A job that has waited for `longest_wait` is overdue. For the oldest overdue job within its quotas,
 the devices that it needs are kept from jobs that cannot be preempted, and in its turns it preempts those that can be
-(`order`, `backfill`). So if no job that cannot be preempted runs for longer than L, the k-th oldest has started within
+(`order`, `backfill`). So if no job that cannot be preempted runs for longer than L, or is expected to, its nodes are
+kept once it has waited for `longest_wait` and for 10 L, and from then on the k-th oldest has started within
 k * (2 L + 12 h + `min_run` + `checkpoint_timeout`), and 12 h later for each turn more than one that older jobs need
 which are preempted in between, unless something other than jobs is in its way: its quota, a reservation, a closed node,
 a checkpoint that fails. From then on it runs for at least 36 minutes of every 12 hours, less the time that jobs that
@@ -27,7 +29,7 @@ Decisions converge: applied over and over at one moment, without new jobs, they 
 import numpy as np
 
 from service.scheduler.model.columns import Bools, Ints
-from service.scheduler.model.decisions import CancelPreemption, Cause, Decision, Preempt, Start
+from service.scheduler.model.decisions import CancelPreemption, Cause, Decision, Preempt, PutBack, Start
 from service.scheduler.model.fractions import shareable_gpus
 from service.scheduler.model.jobs import Waiting
 from service.scheduler.model.nodes import Placement
@@ -55,6 +57,7 @@ __all__ = [
     "Cause",
     "Decision",
     "Preempt",
+    "PutBack",
     "SchedulingPass",
     "Start",
     "decide",
@@ -203,8 +206,6 @@ class SchedulingPass:
             self._victims = Victims(state, ranking, self._stoppable, self._now_us, policy)
             self._victims.stop(one.job for one in self._decisions if isinstance(one, Preempt))
         ahead, feasible = self._ahead, self._feasible(ranking)
-        if not np.count_nonzero(feasible):
-            return
         reserved = [] if self._mask is None else [one.reservation.starts_us for one in self._mask.reserved]
         context = DecisionContext(ranking, self._feasibility, self._quotas, self.cluster)
         self._blocked = Blocked(state, self._now_us, policy, context, reserved)
@@ -212,6 +213,8 @@ class SchedulingPass:
         for row in in_order(ahead[feasible], ranking.key, state.table.columns[Column.NUMBER], self._blocked.feasible):
             if not self._look(row):
                 break
+        gone = {one.job for one in self._decisions if isinstance(one, Preempt)}
+        self._decisions += [one for one in self._blocked.put_back() if one.job not in gone]
 
     def _feasible(self, ranking: Ranking) -> Bools:
         """Return which of the waiting rows are feasible, after finding out which of them might preempt a job."""

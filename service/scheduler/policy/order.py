@@ -22,6 +22,16 @@ overdue jobs, the oldest first, come right behind those of 1. in the highest cla
 fit into half of the GPUs, and the oldest in any case. If they came first all the time, an overloaded cluster would
 serve only them, and every short job would become one of them. (All found by simulation: `yard simulate`.)
 
+   Who can neither be stopped nor started over is not tried, but placed by the length that is expected of it.
+
+**Untried jobs hold no nodes first.** They are tried before all others, but nodes are held for them by the length that
+is expected of them: that of earlier jobs like them, or else `UNTRIED_US`. Emptying nodes of jobs that cannot be
+stopped, in order to try a job for a minute, would cost hours.
+
+**What cannot be stopped is patient.** Such a job is overdue only once it has waited `PATIENCE` times as long as it
+will run, too, since it keeps its devices to the end; and for no overdue job are nodes kept that take longer to become
+free than a part of the time for which it has waited (`1 / PATIENCE`), except in its turn.
+
 The other orders neither raise classes nor have turns. `fifo`: by number. `sjf`, `srtf`: by remaining time, from an
 oracle. `las`: those that have had less GPU time than `LAS_THRESHOLD_US` before the others, by number within both
 (Tiresias, Gu et al. 2019).
@@ -35,6 +45,7 @@ from service.scheduler.model.columns import Bools, Floats, Ints
 from service.scheduler.model.state import SchedulerState
 from service.scheduler.model.table import Column
 from service.scheduler.policy.shares import shares
+from service.scheduler.policy.trials import tries
 from torchyard.ids import JobId
 from torchyard.spec.policy import Order, Policy
 
@@ -48,6 +59,11 @@ LAS_BEHIND = 1e12
 TURN_US, PERIOD_US = 36 * 60 * _SECOND, 12 * 3_600 * _SECOND
 #: The age at which age begins to count for more than its root, and the power with which it does.
 OLD_DAYS, OLD_POWER = 30, 6
+#: What an untried job without a history is expected to run for, where nodes are held for it. Half an hour and four
+#: hours were measured to do the same.
+UNTRIED_US = 3_600 * _SECOND
+#: Jobs that cannot be stopped wait so many times as long as they run before they are overdue.
+PATIENCE = 10
 _NONE: Ints = np.zeros(0, dtype=np.intp)
 #: Where in its class a job stands: the untried from 0, the overdue in their turn and the others from here, up to 1.
 _OVERDUE, _OTHERS = 0.125, 0.25
@@ -75,6 +91,9 @@ class Ranking(NamedTuple):
     several_priorities: bool
     #: Of each equivalence class, not row: the larger excess of its user and its project. 0 if it does not matter.
     worst: Floats
+    #: Score and key by which nodes are held for a job: an untried one's by the length that is expected of it.
+    hold_score: Floats
+    hold_key: Floats
 
 
 def rank_jobs(state: SchedulerState, now_us: int, policy: Policy) -> Ranking:
@@ -89,21 +108,26 @@ def rank_jobs(state: SchedulerState, now_us: int, policy: Policy) -> Ranking:
     factor = found.factor[state.table.class_id]
     score *= factor
     level, several_priorities = _levels(columns[Column.PRIORITY], waited, policy)
-    key = level + 1 - (1 - _OTHERS) * _DAY / (score + _DAY)
-    untried = score == 0
-    if np.count_nonzero(untried):
-        np.copyto(key, level + _OVERDUE * factor / (factor + 1), where=untried)
-    overdue = waited >= policy.longest_wait * _SECOND
+    untried, hold_score = score == 0, score
+    some_untried = bool(np.count_nonzero(untried))
+    if some_untried:
+        expected = np.where(columns[Column.MOST] < np.inf, columns[Column.LEAST], UNTRIED_US)
+        hold_score = np.where(untried, expected * factor / _earned(np.maximum(age, 0)), score)
+    key = hold_key = level + 1 - (1 - _OTHERS) * _DAY / (hold_score + _DAY)
+    stays = ~state.classes.preemptible[state.table.class_id]
+    if some_untried:
+        first = untried & ~(stays & ~state.classes.restartable[state.table.class_id]) if tries(policy) else untried
+        key = np.where(first, level + _OVERDUE * factor / (factor + 1), key)
+    overdue = waited >= np.maximum(policy.longest_wait * _SECOND, PATIENCE * stays * left)
     turn = np.zeros(len(overdue), dtype=bool)
     rows = _in_turn(state, overdue, now_us)
     if len(rows):
         turn[rows] = True
         born = -columns[Column.AGE][rows]
         level[rows] = -columns[Column.PRIORITY].max()
-        key[rows] = level[rows] + _OVERDUE * (1 + born / (born + _DAY))
-    return Ranking(
-        key, level, score, _taking_none(left, state), overdue, turn, len(rows) > 0, several_priorities, found.worst
-    )
+        key[rows] = hold_key[rows] = level[rows] + _OVERDUE * (1 + born / (born + _DAY))
+    left, turns = _taking_none(left, state), len(rows) > 0
+    return Ranking(key, level, score, left, overdue, turn, turns, several_priorities, found.worst, hold_score, hold_key)
 
 
 def order(state: SchedulerState, now_us: int, policy: Policy) -> list[JobId]:
@@ -173,7 +197,8 @@ def _plain(state: SchedulerState, now_us: int, policy: Policy) -> Ranking:
     matter = policy.preemption or (policy.time_slice is not None and several_priorities)
     worst = shares(state, now_us, policy).worst if matter else np.zeros(len(state.classes))
     key = level + score / (score + _DAY)
-    return Ranking(key, level, score, _taking_none(left, state), nobody, nobody, False, several_priorities, worst)
+    left = _taking_none(left, state)
+    return Ranking(key, level, score, left, nobody, nobody, False, several_priorities, worst, score, key)
 
 
 def _plain_score(state: SchedulerState, now_us: int, policy: Policy) -> tuple[Floats, Floats]:

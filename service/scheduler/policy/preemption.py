@@ -8,8 +8,8 @@ be true as well:
 - their user or project is over its share, and the preemptor's are not (`preemption`);
 - `time_slice` is set and the preemptor is clearly ahead: it has no estimate yet, or its score is `AHEAD` times better
   and it gains more than a preemption costs. No work is thrown away for this: a job that would start from the beginning
-  is left alone. And only jobs take time slices that can be preempted themselves: one that forbids it (`pinned`) would
-  keep the resources for good.
+  is left alone, except in its trial (`trials`). And only jobs take time slices that can be preempted themselves: one
+  that forbids it (`pinned`) would keep the resources for good.
 
 No job is preempted unless the preemptor then really starts: its placement is tried on the freed nodes first. As few as
 possible are preempted: first jobs of lower classes, by the least work since their last checkpoint; then, for a time
@@ -35,6 +35,7 @@ from service.scheduler.model.state import SchedulerState
 from service.scheduler.model.table import Column
 from service.scheduler.policy.order import LAS_BEHIND, Ranking
 from service.scheduler.policy.placement import ClusterCapacity, PlacementRequest
+from service.scheduler.policy.trials import on_trial, tries
 from service.scheduler.policy.victims import PreemptionPlan, Victim, on_one_node, on_several
 from torchyard.ids import JobId
 from torchyard.spec.policy import Order, Policy
@@ -135,7 +136,7 @@ class Victims:
         for cause, whom in self._whom_known(row, class_id):
             for at in (whom if self._open is None else whom & self._open).nonzero()[0].tolist():
                 victim = self._victim(at, cause)
-                if cause is not Cause.TIME_SLICE or not victim.job.starts_over:
+                if cause is not Cause.TIME_SLICE or not victim.job.starts_over or on_trial(victim.job, self._now_us):
                     found[at] = victim
         return [found[at] for at in sorted(found, key=lambda at: (*found[at].turn, at))]
 
@@ -197,8 +198,10 @@ def in_the_way(state: SchedulerState, ranking: Ranking, jobs: Iterable[JobId]) -
 
 
 def stoppable(state: SchedulerState, now_us: int, policy: Policy) -> Bools:
-    """Return which rows of the table may be preempted at all: they can be, and have run for long enough."""
+    """Return which rows of the table may be preempted at all: they can be, now, and have run for long enough."""
     columns = state.table.columns
+    until_us = now_us if tries(policy) else math.inf
     found: Bools = columns[Column.SPARED] <= now_us
+    found &= columns[Column.UNTIL] >= until_us
     found &= columns[Column.SINCE] <= now_us - policy.min_run * 1_000_000
     return found

@@ -4,6 +4,7 @@ import math
 
 from service.scheduler.model.jobs import Waiting
 from service.scheduler.policy.placement import PlacementRequest
+from service.scheduler.policy.trials import leaves
 from torchyard.spec.policy import Policy
 
 
@@ -17,7 +18,7 @@ def placement_request(job: Waiting, now_us: int, policy: Policy) -> PlacementReq
         nodes=job.nodes,
         user=job.user,
         project=job.project,
-        preemptible=job.preemptible and preempts(policy),
+        preemptible=preempts(policy) and (job.preemptible or leaves(job, policy)),
         ends_us=now_us + min(limit, likely),
         latest_end_us=now_us + limit,
     )

@@ -1,6 +1,5 @@
 """Programs that are forked from a server do what they do when they are executed."""
 
-import hashlib
 import os
 import signal
 import textwrap
@@ -241,13 +240,6 @@ def test_what_cannot_be_forked_is_executed(pair: Pair, code: str) -> None:
     assert outcome(second) == outcome(first)
 
 
-def test_a_job_that_says_so_is_executed(pair: Pair) -> None:
-    spec: dict[str, Any] = {"launcher": "python", "command": ["python", "train.py"]}
-    pair.run({"train.py": "print(1)"}, **spec)
-    folder, _ = pair.warm.run(files={"train.py": "print(1)"}, warm_start=False, **spec)
-    assert not forked(folder)
-
-
 WAITS = "import os, time\nopen(f\"ready-{os.environ['RANK']}\", 'w').close()\ntime.sleep(600)\n"
 
 
@@ -255,20 +247,6 @@ def waiting(pair: Pair) -> AttemptFolder:
     folder = pair.start({"train.py": WAITS}, launcher="torchrun", command=["python", "train.py"], slots=2)
     until(lambda: len(list(folder.at(layout.CODE).glob("ready-*"))) == 2, seconds=60, what="the ranks")
     return folder
-
-
-def test_a_forked_job_has_its_secrets_and_no_file_does(pair: Pair) -> None:
-    value = "k-0123456789abcdef"
-    pair.cold.control.values = pair.warm.control.values = {"API_KEY": value}
-    digest = "import hashlib, os; print(hashlib.sha256(os.environ['API_KEY'].encode()).hexdigest())"
-    (cold, _), (warm, second) = pair.run(
-        {"train.py": digest}, launcher="python", command=["python", "train.py"], secrets=["API_KEY"]
-    )
-    assert second.exit_code == 0
-    assert log(warm) == log(cold) == hashlib.sha256(value.encode()).hexdigest() + "\n"
-    assert forked(warm)
-    for place, _, names in os.walk(warm.path):
-        assert not [name for name in names if value.encode() in (Path(place) / name).read_bytes()]
 
 
 def test_processes_of_a_forked_job_are_found_and_swept(pair: Pair) -> None:

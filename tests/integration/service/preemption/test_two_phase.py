@@ -5,14 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import insert, select, update
+from sqlalchemy import func, insert, select, update
 
 from service import lifecycle
+from service.accounting.policy_settings import set_policy
 from service.controllers import scheduling
 from service.controllers.scheduling import Scheduler
 from service.db.engine import Database
 from service.db.leader import Leader
-from service.db.models import Account, Attempt, Group, Job, Node, Reservation
+from service.db.models import Account, Attempt, Group, Job, Node, Output, Reservation
 from service.db.records.attempts import PendingPreemption
 from service.infra.observability import Counters
 from service.scheduler.model.decisions import Cause, Preempt
@@ -20,6 +21,7 @@ from service.scheduler.policy.order import PERIOD_US
 from tests.support import box
 from tests.support.box import NOW
 from tests.support.recorded_context import RecordedContext, recorded_context
+from torchyard.ids import new_id
 from torchyard.spec.policy import Policy
 from torchyard.states import JobState, StopReason
 from torchyard.wire import Action, Prepared
@@ -69,6 +71,11 @@ class Yard:
         with self.db.read() as tx:
             (order,) = lifecycle.orders_for(tx, node).orders
         return order.action
+
+    def order_of(self, attempt: str, node: str = "box") -> Action:
+        """What the node is to do with this attempt."""
+        with self.db.read() as tx:
+            return next(one.action for one in lifecycle.orders_for(tx, node).orders if one.attempt == attempt)
 
     def stopped(self, attempt: str, step: int, **values: Any) -> None:
         """The node's result of a stop, with the checkpoint of its last step."""
@@ -296,6 +303,108 @@ def test_a_restartable_job_without_checkpoints_is_stopped_at_once(yard: Yard) ->
     assert yard.order() is Action.STOP
     box.finish(yard.db, attempt, signal=15, stop=StopReason.PREEMPT, terminated=True)
     assert box.job_row(yard.db, job).state == JobState.QUEUED
+
+
+PLAIN = {"command": ["python", "train.py"], "launcher": "python", "code": new_id("snap")}
+#: Long after the start, and before the end of a trial in which no step was made.
+ON_TRIAL_S, TRIED_S = 62, 361
+
+
+def on_trial(yard: Yard, uuids: list[str], **spec: Any) -> tuple[str, str]:
+    """A job that can save nothing, has just started, and tells nothing."""
+    job = box.add_job(yard.db, len(uuids), **(PLAIN | spec))
+    attempt = box.start(yard.db, job, uuids)
+    with yard.db.write() as tx:
+        tx.execute(insert(Output).values(**TRIAL_OUTPUT, job_id=job, attempt_id=attempt))
+    return job, attempt
+
+
+TRIAL_OUTPUT = {
+    "root": "output", "node_rank": 0, "path": "model.pt", "size": 1, "sha256": "", "mode": 0o644, "state": "on-node",
+    "wanted": False,
+}  # fmt: skip
+
+
+def outputs(yard: Yard, job: str) -> int:
+    with yard.db.read() as tx:
+        return tx.scalar(select(func.count()).select_from(Output).where(Output.job_id == job)) or 0
+
+
+def test_a_new_job_is_tried_in_the_place_of_one_whose_trial_is_over(yard: Yard) -> None:
+    job, attempt = on_trial(yard, box.add_node(yard.db, devices=1))
+    new = box.add_job(yard.db, **PLAIN)
+    yard.run(ON_TRIAL_S)
+    assert yard.order() is Action.RUN
+    yard.run(TRIED_S - ON_TRIAL_S)
+    yard.run()
+    assert yard.order() is Action.STOP
+    assert outputs(yard, job) == 1
+    box.finish(yard.db, attempt, signal=15, stop=StopReason.PREEMPT, terminated=True, ended_us=yard.now)
+    row = box.job_row(yard.db, job)
+    assert (row.state, row.restarts, row.retries_used, row.preemptions) == (JobState.QUEUED, 1, 0, 0)
+    assert outputs(yard, job) == 0
+    assert yard.run() == 1
+    assert box.job_row(yard.db, new).state == JobState.ASSIGNED
+    told = dict(box.events(yard.db, job))
+    assert told["put-back"].endswith("it starts from the beginning in its turn; no retry is spent")
+    assert told["requeued"].endswith("; starts from the beginning")
+
+
+def test_a_trial_counts_as_lost_and_not_for_the_share(yard: Yard) -> None:
+    _, attempt = on_trial(yard, box.add_node(yard.db, devices=1))
+    box.add_job(yard.db, **PLAIN)
+    yard.run(TRIED_S)
+    yard.run()
+    box.finish(yard.db, attempt, signal=15, stop=StopReason.PREEMPT, terminated=True, ended_us=yard.now)
+    with yard.db.read() as tx:
+        assert tx.scalars(select(Account.usage)).all() in ([], [0.0, 0.0])
+    (day,) = box.attempt_row(yard.db, attempt).gpu_time.values()
+    assert day.keys() == {"lost"}
+
+
+def test_what_is_kept_for_a_wide_job_is_left_again_after_the_trial(yard: Yard) -> None:
+    """The holder of the other slot cannot be stopped, and is expected to be gone soon; the one on trial is not."""
+    first, second = box.add_node(yard.db, devices=2)
+    holder = box.add_job(yard.db, preemptible=False, time_limit=1200)
+    box.start(yard.db, holder, [second])
+    job, attempt = on_trial(yard, [first])
+    box.add_job(yard.db, 2, priority="high")
+    yard.run(TRIED_S)
+    assert yard.order_of(attempt) is Action.STOP
+    told = dict(box.events(yard.db, job))["put-back"]
+    assert told.startswith("put back for job 3 (ada), high, for which its devices are kept: ")
+    box.finish(yard.db, attempt, signal=15, stop=StopReason.PREEMPT, terminated=True, ended_us=yard.now)
+    assert yard.run() == 0
+    assert box.job_row(yard.db, job).state == JobState.QUEUED
+
+
+@pytest.mark.parametrize(
+    ("spec", "policy"),
+    [
+        ({"restartable": False}, {}),
+        ({"launcher": "none"}, {}),
+        ({"live": "/data/run", "code": None}, {}),
+        ({"preemptible": False}, {}),
+        ({}, {"restarts": 0}),
+        ({}, {"no_restarts": ["default"]}),
+    ],
+)
+def test_who_must_not_start_over_goes_on(yard: Yard, spec: dict[str, Any], policy: dict[str, Any]) -> None:
+    with yard.db.write() as tx:
+        set_policy(tx, Policy.model_validate(policy))
+    on_trial(yard, box.add_node(yard.db, devices=1), **spec)
+    box.add_job(yard.db, **PLAIN)
+    yard.run(TRIED_S)
+    assert yard.order() is Action.RUN
+
+
+def test_nobody_is_put_back_more_than_twice(yard: Yard) -> None:
+    job, _ = on_trial(yard, box.add_node(yard.db, devices=1))
+    with yard.db.write() as tx:
+        tx.execute(update(Job).where(Job.id == job).values(restarts=2))
+    box.add_job(yard.db, **PLAIN)
+    yard.run(TRIED_S)
+    assert yard.order() is Action.RUN
 
 
 def test_a_job_that_never_wrote_a_checkpoint_is_left_alone(yard: Yard) -> None:

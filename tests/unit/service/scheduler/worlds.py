@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from service.scheduler.model.decisions import Decision, Preempt, Start
+from service.scheduler.model.decisions import Decision, Preempt, PutBack, Start
 from service.scheduler.model.jobs import Estimate, EstimateSource, ReservationInfo, Running, TenantAccount, Waiting
 from service.scheduler.model.nodes import NodeInfo, Placement, ResourceRequest, Slot
 from service.scheduler.model.state import SchedulerState
@@ -96,7 +96,7 @@ def carry_out(world: SchedulerState, decisions: Iterable[Decision], now_us: int)
             world.start(one.job, one.placements, now_us)
         else:
             world.requeue(one.job, now_us)
-            if one.for_job in world.waiting:
+            if isinstance(one, Preempt) and one.for_job in world.waiting:
                 world.promised[one.for_job] = None
 
 
@@ -108,6 +108,27 @@ def settle(world: SchedulerState, now_us: int, policy: Policy, rounds: int = 50)
             return done
         carry_out(world, decisions, now_us)
     raise AssertionError(f"no rest after {rounds} rounds")
+
+
+def put_back(decisions: Iterable[Decision]) -> dict[str, str]:
+    """Who each job is put back for."""
+    return {one.job: one.for_job for one in decisions if isinstance(one, PutBack)}
+
+
+def on_trial(world: SchedulerState, random: Random) -> None:
+    """Some of those that may start over are on trial still."""
+    for one in [each for each in world.running.values() if each.restartable and random.random() < 0.7]:
+        remaining = random.choice([None, replace(known(random.randint(1, 100) * 10 * MINUTE), as_of_us=NOW)])
+        tried = replace(
+            one,
+            since_us=NOW - MINUTE,
+            ran_us=0,
+            remaining=remaining,
+            starts_over=True,
+            begun_us=NOW - MINUTE,
+            trial_ends_us=NOW,
+        )
+        world.put([tried])
 
 
 def check(world: SchedulerState) -> None:
@@ -163,7 +184,9 @@ def _job(random: Random, number: int) -> Waiting:
 def _will(random: Random) -> dict[str, Any]:
     """Whether it may be stopped, must not be, or neither is known yet."""
     preemptible = random.random() < 0.7
-    return {"preemptible": preemptible, "pinned": not preemptible and random.random() < 0.5}
+    pinned = not preemptible and random.random() < 0.3
+    restartable = not preemptible and not pinned and random.random() < 0.7
+    return {"preemptible": preemptible, "pinned": pinned, "restartable": restartable}
 
 
 def _slot(random: Random, index: int, node: str, kind: str) -> Slot:
@@ -215,6 +238,7 @@ def worlds(draw: st.DrawFn, most: int = 20) -> SchedulerState:
     for one in decide(made, before, Policy()):
         if isinstance(one, Start) and random.random() < 0.8:
             made.start(one.job, one.placements, before)
+    on_trial(made, random)
     made.users = _some_accounts(random, ("ann", "bob", "eve"))
     made.projects = _some_accounts(random, ("vision", "speech"))
     made.caps = random.choice([{}, {"sweep": random.randint(0, 4)}])
@@ -234,6 +258,7 @@ def crowds(draw: st.DrawFn) -> SchedulerState:
     for one in decide(made, before, Policy(time_slice=None)):
         if isinstance(one, Start):
             made.start(one.job, one.placements, before)
+    on_trial(made, random)
     made.put(jobs[6:])
     made.users = random.choice([{}, {"ann": TenantAccount(usage=1e6, usage_us=NOW)}])
     return made

@@ -26,6 +26,7 @@ from service.simulator.trace import SECOND, Cluster, TraceJob
 from tests.support.traces import COST, job, run, spells, traces
 from torchyard.spec.policy import Policy
 
+MINUTE = 60 * SECOND
 POLICIES = st.sampled_from(sorted(PRESETS))
 
 
@@ -74,6 +75,21 @@ def test_what_cannot_be_stopped_runs_to_its_end() -> None:
         assert spells(done) == [[(0, 3600)], [(3600, 3720)]]
 
 
+def test_what_cannot_be_stopped_is_tried_put_back_and_started_over() -> None:
+    """At 60 the first is known to be long; at 100 nobody may stop it any more."""
+    jobs = [job(0, 3600, stoppable=False), job(30, 120, stoppable=False)]
+    assert spells(run("fair", jobs)) == [[(0, 60), (180, 3810)], [(60, 180)]]
+    jobs = [job(0, 3600, stoppable=False), job(100, 120, stoppable=False)]
+    assert spells(run("fair", jobs)) == [[(0, 3600)], [(3600, 3720)]]
+
+
+def test_a_trial_is_not_charged_to_its_user() -> None:
+    """With a minute of the week charged, nothing of the quota would be left."""
+    jobs = [job(0, 3600, stoppable=False), job(30, 120, user="bob", stoppable=False)]
+    done = run("fair", jobs, quotas={"users": {"ada": {"max_gpu_hours": 0.01}}})
+    assert spells(done) == [[(0, 60), (180, 3810)], [(60, 180)]]
+
+
 def test_who_tells_nothing_is_expected_to_run_as_long_again() -> None:
     told, untold = ([job(0, 3600, reports=reports), job(100, 1000)] for reports in (True, False))
     assert spells(run("fair", told))[1] == [(100, 1100)]
@@ -99,7 +115,7 @@ def test_a_job_that_can_never_fit_is_named() -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(policy=POLICIES, jobs=traces())
+@given(policy=POLICIES, jobs=traces(flags=True))
 def test_nothing_is_given_twice_and_all_work_is_done(policy: str, jobs: list[TraceJob]) -> None:
     done = run(policy, jobs, gpus=2, nodes=2)
     assert [one.job for one in done] == jobs
@@ -107,9 +123,15 @@ def test_nothing_is_given_twice_and_all_work_is_done(policy: str, jobs: list[Tra
         worked = sum(spell.end_us - spell.start_us - spell.lost_us for spell in one.spells)
         assert worked == one.job.duration_us
         assert one.spells[0].start_us >= one.job.submit_us
-        assert one.spells[0].lost_us == 0
-        assert all(spell.lost_us <= COST * SECOND for spell in one.spells)
-        assert one.spells[-1].lost_us == (COST * SECOND if len(one.spells) > 1 else 0)
+        *tries, last = one.spells
+        if one.job.stoppable:
+            assert all(spell.lost_us <= COST * SECOND for spell in tries)
+            assert one.restarts == 0
+        else:
+            assert len(tries) == one.restarts <= (2 if one.job.restartable else 0)
+            assert all(spell.lost_us == spell.end_us - spell.start_us for spell in tries)
+            assert all(MINUTE <= spell.lost_us <= MINUTE + COST * SECOND for spell in tries)
+        assert last.lost_us == (COST * SECOND if tries else 0)
         assert all(earlier.end_us <= later.start_us for earlier, later in pairwise(one.spells))
         assert all(sum(len(placement.uuids) for placement in spell.placements) == one.gpus for spell in one.spells)
     for spans in _by_device(done).values():
@@ -129,7 +151,7 @@ def _by_device(done: list[JobRun]) -> dict[str, list[tuple[int, int]]]:
 
 
 @settings(max_examples=40, deadline=None)
-@given(policy=POLICIES, jobs=traces(most_gpus=1))
+@given(policy=POLICIES, jobs=traces(most_gpus=1, flags=True))
 def test_no_gpu_idles_while_somebody_waits_for_one(policy: str, jobs: list[TraceJob]) -> None:
     done = run(policy, jobs, gpus=2)
     moments = sorted({one.job.submit_us for one in done} | {spell.end_us for one in done for spell in one.spells})
@@ -144,13 +166,13 @@ def _holds(one: JobRun, at_us: int) -> bool:
 
 
 @settings(max_examples=20, deadline=None)
-@given(policy=POLICIES, jobs=traces())
+@given(policy=POLICIES, jobs=traces(flags=True))
 def test_the_same_trace_comes_to_the_same(policy: str, jobs: list[TraceJob]) -> None:
     assert run(policy, jobs, gpus=4) == run(policy, jobs, gpus=4)
 
 
 @settings(max_examples=60, deadline=None)
-@given(policy=POLICIES, jobs=traces())
+@given(policy=POLICIES, jobs=traces(flags=True))
 def test_stopping_and_starting_change_nothing_in_the_order(policy: str, jobs: list[TraceJob]) -> None:
     """So a decision goes on with the order of the one before it: unless the next start costs something, it is exact."""
     with mock.patch.object(engine, "SchedulingPass", _Again):
@@ -255,7 +277,7 @@ QUOTAS = {
 
 
 @settings(max_examples=40, deadline=None)
-@given(policy=POLICIES, jobs=traces(most_gpus=2))
+@given(policy=POLICIES, jobs=traces(most_gpus=2, flags=True))
 def test_no_quota_is_passed_at_any_moment(policy: str, jobs: list[TraceJob]) -> None:
     done = run(policy, jobs, gpus=3, nodes=2, quotas=QUOTAS)
     assert [one.job for one in done] == jobs

@@ -1,4 +1,3 @@
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +67,7 @@ def test_an_interpreter_that_cannot_be_shared_is_left_alone(tmp_path: Path) -> N
 
 def test_a_server_is_asked_for_once_in_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[ServerKey] = []
-    monkeypatch.setattr(threading, "Timer", lambda _, make, words: Timer(make, words))
+    monkeypatch.setattr(warm.threading, "Timer", lambda _, make, words: Timer(make, words))
     now = [0.0]
     servers = ForkServers(log=tmp_path / "log", clock=lambda: now[0])
     monkeypatch.setattr(servers, "make", made.append)
@@ -76,28 +75,6 @@ def test_a_server_is_asked_for_once_in_a_while(tmp_path: Path, monkeypatch: pyte
     for now[0] in (0.0, 1.0, warm.UNFIT_S + 1):
         servers.want(key)
     assert made == [key, key]
-
-
-def test_jobs_with_an_environment_each_do_not_get_a_server_each(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made: list[ServerKey] = []
-    monkeypatch.setattr(threading, "Timer", lambda _, make, words: Timer(make, words))
-    servers = ForkServers(log=tmp_path / "log", clock=lambda: 0.0)
-    monkeypatch.setattr(servers, "make", made.append)
-    for index in range(warm.UNUSED):
-        servers._servers[ServerKey(interpreter=str(index), options=(), environment=())] = Unused()  # type: ignore[assignment]
-    key = ServerKey(interpreter=PYTHON, options=(), environment=())
-    servers.want(key)
-    assert not made
-    servers.want(key)
-    assert made == [key]
-
-
-class Unused:
-    """A server that nobody has used."""
-
-    uses = 0
 
 
 class Timer:

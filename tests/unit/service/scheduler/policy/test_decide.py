@@ -199,7 +199,8 @@ def test_of_those_over_their_share_one_goes_that_stops_no_others_in_turn() -> No
     carry_out(world, decisions, NOW)
     settle(world, NOW, FAIR)
     assert set(world.running) == {"r0", "r1", "j3"}
-    world = state(node_info(gpus=2), *greedy[:2], job(3, user="bob", pinned=True), users=users)
+    soon = {"remaining": known(5 * SECOND, EstimateSource.HISTORY)}
+    world = state(node_info(gpus=2), *greedy[:2], job(3, user="bob", pinned=True, **soon), users=users)
     assert decide(world, NOW, FAIR) == [Preempt(job="r0", for_job="j3", reason=Cause.SHARE)]
 
 

@@ -1,5 +1,6 @@
 """Who comes first."""
 
+from dataclasses import replace
 from typing import Any
 
 from service.scheduler.model.jobs import EstimateSource, IneligibleReason, TenantAccount, Waiting
@@ -17,13 +18,17 @@ def tried(number: int, left_us: int, **fields: Any) -> Waiting:
     return job(number, remaining=known(left_us), **fields)
 
 
+def new(number: int, **fields: Any) -> Waiting:
+    return job(number, restartable=True, **fields)
+
+
 def queue(*jobs: Any, now_us: int = NOW, policy: Policy = FAIR, **fields: Any) -> str:
     """The numbers of the jobs in order."""
     return " ".join(name.removeprefix("j") for name in order(state(*jobs, **fields), now_us, policy))
 
 
 def test_the_untried_then_the_shorter() -> None:
-    assert queue(tried(1, HOUR), tried(2, MINUTE), job(3), job(4), job(5, ran_us=2 * MINUTE)) == "3 4 2 5 1"
+    assert queue(tried(1, HOUR), tried(2, MINUTE), new(3), new(4), new(5, ran_us=2 * MINUTE)) == "3 4 2 5 1"
 
 
 def test_what_is_not_told_by_its_own_steps_is_told_by_history_and_else_by_what_it_ran() -> None:
@@ -67,7 +72,7 @@ def test_those_who_had_more_than_their_share_come_later() -> None:
 
 def test_so_do_their_untried_jobs_but_before_all_that_were_tried() -> None:
     users = {"ann": TenantAccount(usage=1e6, usage_us=NOW), "bob": TenantAccount(usage=1e5, usage_us=NOW)}
-    jobs = (job(1, user="ann"), job(2, user="bob"), job(3, user="bob"), tried(4, MINUTE, user="bob"))
+    jobs = (new(1, user="ann"), new(2, user="bob"), new(3, user="bob"), tried(4, MINUTE, user="bob"))
     assert queue(*jobs) == "1 2 3 4"
     assert queue(*jobs, users=users) == "2 3 1 4"
     assert queue(*jobs, users=users | {"ann": TenantAccount(usage=1e6, usage_us=NOW, weight=20)}) == "1 2 3 4"
@@ -85,9 +90,9 @@ def test_projects_share_as_users_do() -> None:
 
 
 def test_the_overdue_have_turns_right_behind_the_untried() -> None:
-    late = tried(1, DAY, gpus=4, eligible_us=TURN - 5 * DAY)
-    later = tried(2, DAY, gpus=4, eligible_us=TURN - 4 * DAY)
-    jobs = (node_info(), late, later, tried(3, MINUTE, eligible_us=TURN), job(4, eligible_us=TURN))
+    late = tried(1, DAY, gpus=4, eligible_us=TURN - 5 * DAY, preemptible=True)
+    later = tried(2, DAY, gpus=4, eligible_us=TURN - 4 * DAY, preemptible=True)
+    jobs = (node_info(), late, later, tried(3, MINUTE, eligible_us=TURN), new(4, eligible_us=TURN))
     assert queue(*jobs, now_us=TURN) == "4 1 3 2"
     assert queue(*jobs, now_us=TURN + TURN_US - 1) == "4 1 3 2"
     assert queue(*jobs, now_us=TURN + TURN_US) == "4 3 1 2"
@@ -95,9 +100,25 @@ def test_the_overdue_have_turns_right_behind_the_untried() -> None:
 
 
 def test_as_many_of_the_overdue_as_fit_into_half_of_the_gpus_have_their_turn() -> None:
-    overdue = [tried(number, DAY, eligible_us=TURN - 9 * DAY + number) for number in range(6)]
+    overdue = [tried(number, DAY, eligible_us=TURN - 9 * DAY + number, preemptible=True) for number in range(6)]
     short = tried(9, MINUTE, eligible_us=TURN)
     assert queue(node_info(gpus=8), *overdue, short, now_us=TURN) == "0 1 2 3 9 4 5"
+
+
+def test_what_cannot_be_stopped_is_overdue_only_after_ten_times_its_length() -> None:
+    late = tried(1, DAY, eligible_us=TURN - 5 * DAY)
+    short = tried(2, MINUTE, eligible_us=TURN)
+    assert queue(node_info(), late, short, now_us=TURN) == "2 1"
+    assert queue(node_info(), replace(late, eligible_us=TURN - 11 * DAY), short, now_us=TURN) == "1 2"
+    assert queue(node_info(), replace(late, preemptible=True), short, now_us=TURN) == "1 2"
+
+
+def test_who_can_neither_be_stopped_nor_start_over_is_placed_by_the_length_that_is_expected() -> None:
+    refuses = job(1)
+    assert queue(refuses, tried(2, 30 * MINUTE), tried(3, 2 * HOUR), new(4)) == "4 2 1 3"
+    history = replace(refuses, remaining=known(3 * HOUR, EstimateSource.HISTORY))
+    assert queue(history, tried(2, 30 * MINUTE), tried(3, 2 * HOUR)) == "2 3 1"
+    assert queue(refuses, tried(2, 30 * MINUTE), policy=Policy(restarts=0)) == "1 2"
 
 
 def test_the_orders_that_others_have() -> None:
@@ -114,6 +135,6 @@ def test_the_order_of_a_copy_is_its_own() -> None:
     world = state(tried(1, HOUR), tried(2, MINUTE))
     other: SchedulerState = world.copy()
     other.remove("j2")
-    other.put([job(3)])
+    other.put([new(3)])
     assert order(other, NOW, Policy()) == ["j3", "j1"]
     assert order(world, NOW, Policy()) == ["j2", "j1"]
