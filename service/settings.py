@@ -50,6 +50,8 @@ class Settings:
     """Streams of events that a user may have open: pages of the dashboard, followed logs."""
     visibility: Visibility = "project"
     """Who may read the jobs of projects that do not say it themselves."""
+    idle_limit_s: int | None = None
+    """So long may GPUs of a job without an `idle_limit` do nothing; None: for ever."""
     secret_key_file: Path | None = None
     """File of the key that secrets are encrypted with; None: in `data`."""
     keep_audit_s: int = 365 * SECONDS["d"]
@@ -112,6 +114,7 @@ class Settings:
             keep_ended_s=found.keep_ended,
             visibility=found.visibility,
             secret_key_file=found.secret_key_file,
+            idle_limit_s=found.idle_limit,
         )
 
 
@@ -186,6 +189,11 @@ class Environment(BaseSettings):
         default=Settings.visibility,
         description="Who may read jobs of projects that do not say it themselves, beside owners and administrators: "
         "`private` nobody, `project` the project's members, `everyone` every user.",
+    )
+    idle_limit: Annotated[int, BeforeValidator(parse_duration), Field(gt=0)] | None = Field(
+        default=Settings.idle_limit_s,
+        description="Time for which the GPUs of a job that sets no `idle_limit` may do nothing before it is stopped, "
+        "such as `2h`; without it for ever.",
     )
     secret_key_file: Path | None = Field(
         default=None,

@@ -53,6 +53,8 @@ class JobLimits:
         #: When the stacks of a run that hangs were first missed.
         self._missed: dict[AttemptId, float] = {}
         self._idle: dict[tuple[str, str], limit_rules.Idleness] = {}
+        #: Runs of which it was told that they do nothing.
+        self._told: set[AttemptId] = set()
         #: Queued jobs with a `start_limit`: since when they wait, and the limit in seconds.
         self._waiting: dict[JobId, tuple[int, float]] = {}
         self._read_us = self._compared_us = 0
@@ -61,7 +63,7 @@ class JobLimits:
 
     def forget(self) -> None:
         """Forget what was seen here, which is old: another service leads."""
-        self._heard, self._missed, self._idle = {}, {}, {}
+        self._heard, self._missed, self._idle, self._told = {}, {}, {}, set()
         self._waiting, self._read_us = {}, 0
 
     def run(self) -> None:
@@ -173,17 +175,25 @@ class JobLimits:
     # Runs that do nothing
 
     def look_for_idleness(self) -> None:
-        """Stop runs whose devices have done nothing for as long as their `idle_limit`, on all their nodes."""
+        """Stop runs whose devices have done nothing for as long as their idle limit, on all their nodes; after half of
+        it their owners are told.
+        """
         with self._ctx.db.read() as tx:
-            rows = limit_queries.idle_limits(tx)
+            rows = limit_queries.idle_limits(tx, self._ctx.settings.idle_limit_s)
             idle = {row.id: list(self._idleness(tx, row)) for row in rows}
         self._idle = {key: known for key, known in self._idle.items() if key[0] in idle}
+        self._told &= idle.keys()
         for row in rows:
-            if idle[row.id] and min(each.lasts_s for each in idle[row.id]) >= row.limit:
+            lasts_s = min((each.lasts_s for each in idle[row.id]), default=0.0)
+            if lasts_s >= row.limit:
                 self._stop_idle(row)
+            elif (lasts_s >= row.limit / 2) is not (row.id in self._told):
+                self._tell_idle(row, lasts_s)
 
     def _idleness(self, tx: Connection, row: IdleLimit) -> Iterable[limit_rules.Idleness]:
         gpus = limit_queries.has_gpus(tx, row.id)
+        if not (gpus or row.own):
+            return
         for node in limit_queries.nodes(tx, row.id):
             known = self._idle.get((row.id, node))
             for sample in limit_queries.samples(tx, row.id, node, known.newest_us if known else None):
@@ -192,10 +202,26 @@ class JobLimits:
             self._idle[row.id, node] = known = known or limit_rules.Idleness(newest_us=0)
             yield known
 
+    def _tell_idle(self, row: IdleLimit, lasts_s: float) -> None:
+        """Tell that a run does nothing, or that it works again."""
+        idle, since = row.id not in self._told, format_duration(round(lasts_s))
+        words = f"its devices have done nothing for {since}: it is stopped at {_limit(row)}"
+        with self._ctx.db.write() as tx:
+            lifecycle.tell_idle(tx, row.id, words if idle else "its devices work again", self._ctx.now_us(), idle=idle)
+        self._told ^= {row.id}
+
     def _stop_idle(self, row: IdleLimit) -> None:
-        words = f"stopped because its devices did nothing for its idle_limit of {format_duration(row.limit)}"
+        words = f"stopped because its devices did nothing for {_limit(row)}"
         with self._ctx.db.write() as tx:
             _stop(tx, row, StopReason.IDLE, self._ctx.now_us(), words)
+
+
+def _limit(row: IdleLimit) -> str:
+    """Return words for an idle limit."""
+    limit = format_duration(row.limit)
+    if row.own:
+        return f"its idle_limit of {limit}"
+    return f"this installation's idle limit of {limit} (idle_limit in a spec is the job's own)"
 
 
 def _stop(tx: Connection, row: ReportingRun | IdleLimit, reason: StopReason, now: int, words: str) -> None:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, and_, bindparam, case, func, select
+from sqlalchemy import Connection, Double, and_, bindparam, case, func, select
 
 from service.attempts import tracked
 from service.controllers import limit_rules
@@ -52,11 +52,13 @@ class ReportingRun(Record):
 
 @dataclass(frozen=True, slots=True)
 class IdleLimit(Record):
-    """A running attempt whose job has an `idle_limit`, in seconds."""
+    """A running attempt whose devices may do nothing for so many seconds."""
 
     id: AttemptId
     job_id: JobId
     limit: float
+    own: bool
+    """The job says so itself; else it is the installation's limit, which is of GPUs alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +88,11 @@ _RUNNING = (
     .having(func.max(case((tracked.REPORTED, 1), else_=0)) == 1)
 )
 _LIMIT = Job.spec["idle_limit"].as_float()
+_ANY_LIMIT = func.coalesce(_LIMIT, bindparam("default", type_=Double()))
 _LIMITED = (
-    select(Attempt.id, Attempt.job_id, _LIMIT.label("limit"))
+    select(Attempt.id, Attempt.job_id, _ANY_LIMIT.label("limit"), _LIMIT.is_not(None).label("own"))
     .join(Job, Job.id == Attempt.job_id)
-    .where(Attempt.state == AttemptState.RUNNING, Job.stop.is_(None), _LIMIT > 0)
+    .where(Attempt.state == AttemptState.RUNNING, Job.stop.is_(None), _ANY_LIMIT > 0)
 )
 _GPUS = (
     select(func.count())
@@ -109,9 +112,9 @@ def reporting(tx: Connection) -> list[ReportingRun]:
     return ReportingRun.all(tx.execute(_RUNNING))
 
 
-def idle_limits(tx: Connection) -> list[IdleLimit]:
-    """Return the running attempts whose jobs have an `idle_limit`."""
-    return IdleLimit.all(tx.execute(_LIMITED))
+def idle_limits(tx: Connection, default: float | None) -> list[IdleLimit]:
+    """Return the running attempts whose jobs have an `idle_limit`; with a default, in seconds, all that run."""
+    return IdleLimit.all(tx.execute(_LIMITED, {"default": default}))
 
 
 def has_gpus(tx: Connection, attempt_id: AttemptId) -> bool:

@@ -10,7 +10,7 @@ from statistics import median
 from torchyard.spec import HangPolicy
 
 #: Percent of a GPU's time, and of one core's, up to which it does nothing.
-IDLE_GPU = 1.0
+IDLE_GPU = 5.0
 IDLE_CPU = 5.0
 #: Nobody knows what a run did in a longer hole between two samples.
 HOLE_US = 60_000_000

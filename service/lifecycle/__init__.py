@@ -11,7 +11,16 @@ from service.lifecycle.faults import FAULTY, QUARANTINED
 from service.lifecycle.finish import declare_dead, finish, settle
 from service.lifecycle.gang import prepared
 from service.lifecycle.job_notes import take_notes
-from service.lifecycle.limits import JOINED, UNJOINED, clear_hung, give_up, mark_hung, request_dump, tell_joining
+from service.lifecycle.limits import (
+    JOINED,
+    UNJOINED,
+    clear_hung,
+    give_up,
+    mark_hung,
+    request_dump,
+    tell_idle,
+    tell_joining,
+)
 from service.lifecycle.many import change_waiting, lock_waiting
 from service.lifecycle.notes import Note
 from service.lifecycle.orders import orders_for
@@ -65,6 +74,7 @@ __all__ = [
     "set_unreachable",
     "settle",
     "take_notes",
+    "tell_idle",
     "tell_joining",
     "void",
 ]

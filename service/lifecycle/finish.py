@@ -179,6 +179,7 @@ def _facts(tx: Connection, job: JobRecord, attempt: AttemptRecord) -> outcome.At
         spoiled=carry.spoiled(tx, attempt),
         faults=faults.in_a_row(tx, attempt),
         max_retries=job.spec.max_retries,
+        requeues_idle=job.spec.requeues_idle,
         lost_starts=tx.scalar(
             select(func.count())
             .select_from(Attempt)

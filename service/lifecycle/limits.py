@@ -47,6 +47,13 @@ def clear_hung(tx: Connection, attempt_id: AttemptId, now: int) -> bool:
     return True
 
 
+def tell_idle(tx: Connection, attempt_id: AttemptId, words: str, now: int, *, idle: bool) -> None:
+    """Record that a running attempt's devices do nothing, or that they work again."""
+    job, attempt = lock_attempt(tx, attempt_id)
+    if attempt.state == AttemptState.RUNNING:
+        change_job(tx, job.id, Note(kind="idle" if idle else "goes-on", message=words), now)
+
+
 #: Kinds of events.
 UNJOINED, JOINED = "not-joined", "joined"
 

@@ -23,6 +23,8 @@ class AttemptInputs:
     stop: StopReason | None
     retries_used: int
     max_retries: int
+    #: After its idle limit it waits again, as long as it has retries.
+    requeues_idle: bool = False
     #: Earlier attempts of the job that were lost before their first instruction.
     lost_starts: int = 0
     #: Earlier attempts of the job whose launcher met a port in use.
@@ -79,7 +81,7 @@ def decide(facts: AttemptInputs, result: Result) -> AttemptOutcome:
         case StopReason.TIMEOUT:
             return _gave_up(result, stop)
         case StopReason.IDLE if _stopped(result):
-            return _gave_up(result, stop)
+            return _idle(facts, result)
         case StopReason.PREEMPT | StopReason.DRAIN if _stopped(result):
             return _preempted(facts, stop, result)
     return _failed(facts, result)
@@ -206,6 +208,14 @@ def _gave_up(result: Result, stop: StopReason) -> AttemptOutcome:
         message=f"{message}{_at_step(result)}",
         error=_with_rank(result, cause, message),
     )
+
+
+def _idle(facts: AttemptInputs, result: Result) -> AttemptOutcome:
+    if not (facts.requeues_idle and facts.can_retry):
+        return _gave_up(result, StopReason.IDLE)
+    error = _with_rank(result, *_STOPPED[StopReason.IDLE])
+    why = f"idle_action: requeue, retry {facts.retries_used + 1} of {facts.max_retries}"
+    return _requeued(result, error, why, spend=True)
 
 
 def _preempted(facts: AttemptInputs, stop: StopReason, result: Result) -> AttemptOutcome:

@@ -119,7 +119,10 @@ class JobSpec(Model):
     start_limit: Annotated[Duration, Field(gt=0)] | None = None
     """Time in the queue after which a job that never started is given up."""
     idle_limit: Annotated[Duration, Field(gt=0)] | None = None
-    """Time without any work of its GPUs after which the job is stopped."""
+    """Time without any work of its GPUs after which the job is stopped; after half of it that is told."""
+    idle_action: Literal["stop", "requeue"] = "stop"
+    """What follows its idle limit, once it has saved its work: it fails, or it waits again while it has retries left
+    (`max_retries`)."""
     hang: HangPolicy = HangPolicy()
     preemptible: bool | None = None
     """Whether it may be stopped in favour of another job and go on later; without it, only once it has written a

@@ -119,6 +119,11 @@ class StoredSpec:
         return int(self.data.get("max_retries", 0))
 
     @property
+    def requeues_idle(self) -> bool:
+        """After its idle limit it waits again, as long as it has retries."""
+        return self.data.get("idle_action") == "requeue"
+
+    @property
     def restartable(self) -> bool:
         """Permission to stop it at any time, checkpoint or not."""
         return self.data.get("restartable") is True

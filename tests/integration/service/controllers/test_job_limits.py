@@ -1,5 +1,6 @@
 """Limits of waiting jobs and of runs, on a clock that the tests turn."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,12 +8,13 @@ from sqlalchemy import insert, select, update
 
 from service import lifecycle
 from service.controllers.job_limits import DUMP_PATIENCE_S, JobLimits
+from service.db.engine import Database
 from service.db.models import Event, Job, Member, MetricPoint, MetricSeries, Sample
 from service.scheduler_cache.load import COMPARE_US
 from service.telemetry import stacks
 from tests.support import box
 from tests.support.box import NOW
-from tests.support.recorded_context import RecordedContext
+from tests.support.recorded_context import RecordedContext, recorded_context
 from torchyard.states import JobState, StopReason
 from torchyard.wire import DumpOrder, ProcessStack, StackDump
 
@@ -280,6 +282,43 @@ def test_a_run_whose_gpus_do_nothing_is_stopped(yard: RecordedContext, job_limit
     assert events(yard, run.job_id)[-1][1] == "stopped because its devices did nothing for its idle_limit of 20s"
     box.finish(yard.ctx.db, run.attempt_id, signal=15, stop=StopReason.IDLE)
     assert (run.job.state, run.job.error["cause"]) == (JobState.FAILED, "idle")
+
+
+def test_the_owner_is_told_after_half_of_it_and_when_the_devices_work_again(
+    yard: RecordedContext, job_limits: JobLimits
+) -> None:
+    run = Run(yard, job_limits, idle_limit=20)
+    for use in (4.0, 80.0, 4.0):
+        sample(run, 16, use=use)
+    assert [each for each in events(yard, run.job_id) if each[0] in {"idle", "goes-on"}] == [
+        ("idle", "its devices have done nothing for 10s: it is stopped at its idle_limit of 20s"),
+        ("goes-on", "its devices work again"),
+        ("idle", "its devices have done nothing for 10s: it is stopped at its idle_limit of 20s"),
+    ]
+    assert run.job.state == JobState.RUNNING
+
+
+def test_the_installation_s_limit_is_of_gpus_and_of_jobs_that_say_nothing(db: Database, tmp_path: Path) -> None:
+    box.add_people(db)
+    box.add_node(db, devices=2)
+    with recorded_context(db, tmp_path, idle_limit_s=20) as yard:
+        job_limits = JobLimits(yard.ctx)
+        run, own = Run(yard, job_limits), Run(yard, job_limits, ("box-gpu-1",), idle_limit=1000)
+        cpu = Run(yard, job_limits, ())
+        sample(cpu, 30, use=0.2, name="cpu.percent")
+        sample(own, 30, use=0.0)
+        assert {each.job.state for each in (run, own, cpu)} == {JobState.RUNNING}
+        sample(run, 30, use=0.0)
+        assert run.job.stop == StopReason.IDLE
+        assert "for this installation's idle limit of 20s" in events(yard, run.job_id)[-1][1]
+
+
+def test_a_run_that_says_so_waits_again_once_it_was_idle(yard: RecordedContext, job_limits: JobLimits) -> None:
+    run = Run(yard, job_limits, idle_limit=20, idle_action="requeue", max_retries=1)
+    sample(run, 30, use=0.0)
+    box.finish(yard.ctx.db, run.attempt_id, signal=15, stop=StopReason.IDLE, stopped_at_step=7)
+    assert (run.job.state, run.job.retries_used) == (JobState.QUEUED, 1)
+    assert "idle_action: requeue, retry 1 of 1" in events(yard, run.job_id)[-1][1]
 
 
 def test_the_next_run_of_a_job_does_not_pay_for_the_last_one(

@@ -201,6 +201,15 @@ def test_an_idle_run_fails_and_is_not_tried_again(ended: Result) -> None:
     assert "idle_limit" in decision.message
 
 
+def test_an_idle_run_that_says_so_waits_again_while_it_has_retries() -> None:
+    ended = STOPPED.model_copy(update={"stop": StopReason.IDLE})
+    says = {"stop": StopReason.IDLE, "requeues_idle": True, "max_retries": 1}
+    decision = decide(facts(**says), ended)
+    assert (decision.job_state, decision.spend_retry) == (JobState.QUEUED, True)
+    assert "idle_action: requeue, retry 1 of 1" in decision.message
+    assert decide(facts(**says, retries_used=1), ended).job_state is JobState.FAILED
+
+
 @pytest.mark.parametrize("reason", [StopReason.PREEMPT, StopReason.DRAIN])
 def test_lost_while_being_preempted_waits_again(reason: StopReason) -> None:
     decision = decide(facts(stop=reason), LOST)
