@@ -8,11 +8,15 @@ import argparse
 import asyncio
 import logging
 import signal
+import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import uvloop
+from fastapi import FastAPI
 
 from service.api import openapi
 from service.app import bare, create_app
@@ -24,6 +28,7 @@ from service.secrets import store
 from service.secrets.key_file import KeyFile
 from service.server import Server, address, bind
 from service.settings import Settings, is_loopback
+from service.tls import Certificate, problem
 from torchyard import home
 
 
@@ -34,6 +39,10 @@ def _arguments(argv: Sequence[str], defaults: Settings) -> argparse.Namespace:
     )
     parser.add_argument("--host", default=defaults.host)
     parser.add_argument("--port", type=int, default=defaults.port, help="0 takes a free port")
+    parser.add_argument("--tls-cert", type=Path, default=defaults.tls_cert, metavar="FILE", help="certificate, PEM")
+    parser.add_argument(
+        "--tls-key", type=Path, default=defaults.tls_key, metavar="FILE", help="its key, PEM, mode 0600"
+    )
     parser.add_argument(
         "--behind-proxy", action="store_true", default=defaults.behind_proxy, help="a proxy in front ends TLS"
     )
@@ -65,21 +74,39 @@ def _check_settings() -> int:
 
 
 async def _serve(settings: Settings) -> None:
-    listening = bind(settings.host, settings.port)
     app = create_app(settings)
-    server = Server(app)
-    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload, app)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, server.stop)
-    serving = asyncio.create_task(server.serve([listening]))
-    while not server.started and not serving.done():
-        await asyncio.sleep(0.01)
-    if server.started:
-        url = address(listening)
-        home.write_address(url)
-        print(f"ready {url}", flush=True)  # noqa: T201  what `yard up` and the tests wait for
-    await serving
+    async with _listening(settings, app) as (server, listening):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, server.stop)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload, app)
+        serving = asyncio.create_task(server.serve([listening]))
+        while not server.started and not serving.done():
+            await asyncio.sleep(0.01)
+        if server.started:
+            url = address(listening)
+            home.write_address(url)
+            print(f"ready {url}", flush=True)  # noqa: T201  what `yard up` and the tests wait for
+        await serving
     home.address_file().unlink(missing_ok=True)
+
+
+@asynccontextmanager
+async def _listening(settings: Settings, app: FastAPI) -> AsyncIterator[tuple[Server, socket.socket]]:
+    """Yield the server for programs on this machine and its socket; beside it, with a certificate, others reach TLS."""
+    if settings.tls_cert is None or settings.tls_key is None:
+        yield Server(app), bind(settings.host, settings.port)
+        return
+    certificate = Certificate(settings.tls_cert, settings.tls_key)
+    public = bind(settings.host, settings.port)
+    outside = Server(app, certificate, lifespan=False)
+    tasks = [asyncio.create_task(outside.serve([public])), asyncio.create_task(certificate.watch())]
+    print(f"TLS {address(public, 'https')}", file=sys.stderr, flush=True)  # noqa: T201
+    try:
+        yield Server(app), bind("127.0.0.1", settings.local_port)
+    finally:
+        outside.stop()
+        tasks[1].cancel()
+        await tasks[0]
 
 
 def main(argv: Sequence[str]) -> int:
@@ -97,16 +124,20 @@ def main(argv: Sequence[str]) -> int:
         return 0
     if arguments.command == "rotate-secrets":
         return _rotate_secrets(given)
-    return _run(replace(given, host=arguments.host, port=arguments.port, behind_proxy=arguments.behind_proxy))
+    options = ("host", "port", "behind_proxy", "tls_cert", "tls_key")
+    return _run(replace(given, **{name: getattr(arguments, name) for name in options}))
 
 
 def _run(settings: Settings) -> int:
-    if not is_loopback(settings.host) and not settings.behind_proxy:
+    if not is_loopback(settings.host) and not settings.behind_proxy and settings.tls_cert is None:
         print(  # noqa: T201
-            f"Binding {settings.host} would send tokens unencrypted: bind 127.0.0.1, or put a proxy that ends TLS in "
-            "front and give --behind-proxy (TORCHYARD_BEHIND_PROXY=1).",
+            f"Binding {settings.host} would send tokens unencrypted: bind 127.0.0.1, give --tls-cert and --tls-key, or "
+            "put a proxy that ends TLS in front and give --behind-proxy (TORCHYARD_BEHIND_PROXY=1).",
             file=sys.stderr,
         )
+        return 2
+    if (wrong := problem(settings.tls_cert, settings.tls_key)) is not None:
+        print(f"The service cannot start: {wrong}", file=sys.stderr)  # noqa: T201
         return 2
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     try:

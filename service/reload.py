@@ -15,7 +15,7 @@ from torchyard import home
 #: What came of the last reload, in the home: `yard config reload` waits for it.
 OUTCOME: Final = "reload.json"
 #: Settings that a command's option may have changed.
-_OPTIONS: Final = ("host", "port", "behind_proxy")
+_OPTIONS: Final = ("host", "port", "behind_proxy", "tls_cert", "tls_key")
 
 _log = logging.getLogger(__name__)
 

@@ -9,6 +9,7 @@ from fastapi import FastAPI
 
 from service.api.connections import Connection, raise_file_limit
 from service.context import Context
+from service.tls import Certificate
 
 #: Seconds that requests under way may take at the end.
 GRACE_S = 5
@@ -17,7 +18,7 @@ GRACE_S = 5
 class Server(uvicorn.Server):
     """A server that closes the hub first, so that followers of logs and long polls return."""
 
-    def __init__(self, app: FastAPI) -> None:
+    def __init__(self, app: FastAPI, certificate: Certificate | None = None, *, lifespan: bool = True) -> None:
         limit = raise_file_limit()
         super().__init__(
             uvicorn.Config(
@@ -32,8 +33,12 @@ class Server(uvicorn.Server):
                 proxy_headers=app.state.context.settings.behind_proxy,
                 timeout_graceful_shutdown=GRACE_S,
                 timeout_keep_alive=75,
+                lifespan="on" if lifespan else "off",
             )
         )
+        if certificate is not None:
+            self.config.load()
+            self.config.ssl = certificate.context
         self._context: Context = app.state.context
 
     @contextmanager
@@ -62,8 +67,8 @@ def bind(host: str, port: int) -> socket.socket:
     return listening
 
 
-def address(listening: socket.socket) -> str:
+def address(listening: socket.socket, scheme: str = "http") -> str:
     """The URL of a bound socket; one that listens everywhere is reached at loopback."""
     host, port = listening.getsockname()[:2]
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"

@@ -10,6 +10,7 @@ from typing import Annotated, Final
 from pydantic import BeforeValidator, Field
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from service import tls
 from torchyard import home, settingsfile
 from torchyard.api import Visibility
 from torchyard.injob.cadence import FLOOR
@@ -31,6 +32,11 @@ class Settings:
     port: int = 8765
     allowed_hosts: tuple[str, ...] = ("127.0.0.1", "localhost", "[::1]")
     """Host headers that are answered."""
+    tls_cert: Path | None = None
+    """Certificate with its chain, PEM; with it `host` and `port` speak TLS, and programs on this machine have a port of
+    their own on loopback (`local_port`)."""
+    tls_key: Path | None = None
+    local_port: int = 0
     behind_proxy: bool = False
     """A proxy in front ends TLS; needed to bind beyond loopback."""
     heartbeat_s: float = 5.0
@@ -78,8 +84,12 @@ class Settings:
 
     def problems(self) -> Iterator[str]:
         """Yield what contradicts itself or lies open, each with its mend; where it is wrong alone, it is not read."""
-        if not is_loopback(self.host) and not self.behind_proxy:
-            yield f"host: {self.host} would send tokens unencrypted: have a proxy end TLS, and set behind_proxy"
+        if not is_loopback(self.host) and not self.behind_proxy and self.tls_cert is None:
+            yield f"host: {self.host} would send tokens unencrypted: set tls_cert and tls_key, or behind_proxy"
+        if self.behind_proxy and self.tls_cert is not None:
+            yield "behind_proxy: either a proxy ends TLS or the service does, by tls_cert: unset one"
+        if (problem := tls.problem(self.tls_cert, self.tls_key)) is not None:
+            yield problem
         if self.unreachable_after_s < 3 * self.heartbeat_s:
             yield (
                 f"unreachable_after_s: {self.unreachable_after_s:g} s is less than three heartbeats of "
@@ -105,6 +115,9 @@ class Settings:
             host=found.host,
             port=found.port,
             allowed_hosts=cls.allowed_hosts + found.allowed_hosts,
+            tls_cert=found.tls_cert,
+            tls_key=found.tls_key,
+            local_port=found.local_port,
             behind_proxy=found.behind_proxy,
             heartbeat_s=found.heartbeat_s,
             unreachable_after_s=found.unreachable_after_s,
@@ -160,6 +173,14 @@ class Environment(BaseSettings):
     port: int = Field(default=Settings.port, description="Port to listen on; 0 takes a free one.")
     allowed_hosts: Annotated[tuple[str, ...], NoDecode, BeforeValidator(settingsfile.words)] = Field(
         default=(), description="Names by which clients reach the service, between commas, beside this machine's own."
+    )
+    tls_cert: Path | None = Field(
+        default=Settings.tls_cert, description="Certificate with its chain (PEM); a renewed one needs no restart."
+    )
+    tls_key: Path | None = Field(default=Settings.tls_key, description="Key of the certificate (PEM), mode 0600.")
+    local_port: int = Field(
+        default=Settings.local_port,
+        description="With a certificate: port on 127.0.0.1 for this machine's programs, without TLS; 0: a free one.",
     )
     behind_proxy: bool = Field(
         default=Settings.behind_proxy, description="A proxy in front ends TLS; needed to listen beyond this machine."

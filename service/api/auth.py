@@ -75,8 +75,8 @@ def requires(scope: str) -> Any:
     return Depends(_CHECKS[scope])
 
 
-def set_cookie(ctx: Context, response: Response, secret: str) -> None:
-    """Hand the session to the browser."""
+def set_cookie(ctx: Context, response: Response, secret: str, scheme: str) -> None:
+    """Hand the session to the browser, which asked by ``http`` or ``https``."""
     response.set_cookie(
         cookie_name(ctx.installation),
         secret,
@@ -84,12 +84,11 @@ def set_cookie(ctx: Context, response: Response, secret: str) -> None:
         path="/",
         httponly=True,
         samesite="strict",
-        secure=ctx.settings.behind_proxy,
+        secure=ctx.settings.behind_proxy or scheme == "https",
     )
 
 
-def drop_cookie(ctx: Context, response: Response) -> None:
+def drop_cookie(ctx: Context, response: Response, scheme: str) -> None:
     """Make the browser forget the session."""
-    response.delete_cookie(
-        cookie_name(ctx.installation), path="/", httponly=True, samesite="strict", secure=ctx.settings.behind_proxy
-    )
+    secure = ctx.settings.behind_proxy or scheme == "https"
+    response.delete_cookie(cookie_name(ctx.installation), path="/", httponly=True, samesite="strict", secure=secure)

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -31,6 +32,13 @@ def up(
     ] = None,
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Return once jobs are accepted.")] = False,
     stop_jobs: Annotated[bool, typer.Option("--stop-jobs", help="At the end, stop the running jobs too.")] = False,
+    tls_cert: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Certificate with its chain, PEM; a renewed one needs no restart."),
+    ] = None,
+    tls_key: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Key of the certificate, PEM, mode 0600.")
+    ] = None,
     behind_proxy: Annotated[
         bool, typer.Option("--behind-proxy", help="A proxy in front ends TLS: needed to listen beyond this machine.")
     ] = False,
@@ -41,9 +49,17 @@ def up(
     """
     from torchyard.stack import up as stack
 
+    if (tls_cert is None) != (tls_key is None):
+        raise typer.BadParameter("give both, --tls-cert and --tls-key")
     extras.require("up", "box")
     options = stack.StackOptions(
-        host=host, port=port, cpu_slots=cpu_slots, stop_jobs=stop_jobs, behind_proxy=behind_proxy
+        host=host,
+        port=port,
+        cpu_slots=cpu_slots,
+        stop_jobs=stop_jobs,
+        behind_proxy=behind_proxy,
+        tls_cert=tls_cert,
+        tls_key=tls_key,
     )
     if detach:
         common.line(f"ready {stack.detach(options)}")

@@ -34,6 +34,8 @@ class StackOptions:
     cpu_slots: int | None = None
     stop_jobs: bool = False
     behind_proxy: bool = False
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
 
 
 def run(options: StackOptions) -> None:
@@ -55,7 +57,9 @@ def _run(options: StackOptions, root: Path) -> None:
     lock.acquire()
     supervisor = Supervisor()
     try:
-        stack = Stack(options=options, root=root, port=_free_port(options.host, options.port))
+        port = _free_port(options.host, options.port)
+        local = _free_port("127.0.0.1", 0) if options.tls_cert else port
+        stack = Stack(options=options, root=root, port=port, local_port=local)
         lock.announce(stack.url)
         if stack.start(supervisor, lock.descriptor):
             print(f"ready {stack.url}", flush=True)  # noqa: T201
@@ -77,10 +81,14 @@ class Stack:
     options: StackOptions
     root: Path
     port: int
+    local_port: int
+    """Port for programs on this machine: with a certificate one of its own, without TLS."""
 
     @property
     def url(self) -> str:
         """Address at which programs on this machine reach the service."""
+        if self.options.tls_cert is not None:
+            return f"http://127.0.0.1:{self.local_port}"
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.options.host, self.options.host)  # noqa: S104
         return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
@@ -149,10 +157,18 @@ class Stack:
             "TORCHYARD_HOST": self.options.host,
             "TORCHYARD_PORT": str(self.port),
             **({"TORCHYARD_BEHIND_PROXY": "1"} if self.options.behind_proxy else {}),
+            **self._tls(),
             **extra,
         }
         log = home.log_folder() / f"{name}.log"
         return SupervisedProgram(name=name, argv=argv, environment=environment, log=log, pass_fds=(lock,))
+
+    def _tls(self) -> dict[str, str]:
+        certificate, key = self.options.tls_cert, self.options.tls_key
+        if certificate is None or key is None:
+            return {}
+        files = {"TORCHYARD_TLS_CERT": str(certificate.absolute()), "TORCHYARD_TLS_KEY": str(key.absolute())}
+        return {**files, "TORCHYARD_LOCAL_PORT": str(self.local_port)}
 
     def _answers(self) -> bool:
         try:
@@ -215,6 +231,8 @@ def _words(options: StackOptions) -> list[str]:
     words = ["--host", options.host, "--port", str(options.port)]
     words += [] if options.cpu_slots is None else ["--cpu-slots", str(options.cpu_slots)]
     words += ["--stop-jobs"] if options.stop_jobs else []
+    if options.tls_cert is not None and options.tls_key is not None:
+        words += ["--tls-cert", str(options.tls_cert.absolute()), "--tls-key", str(options.tls_key.absolute())]
     return [*words, "--behind-proxy"] if options.behind_proxy else words
 
 

@@ -33,7 +33,7 @@ def sign_in(request: Request, asked: api.SignIn, ctx: Ctx) -> Response:
     user, session = sessions.open_session(ctx.db, token_id, ctx.now_us())
     limits.succeeded(counted)
     made = answer(user, status=201)
-    auth.set_cookie(ctx, made, session.secret)
+    auth.set_cookie(ctx, made, session.secret, request.url.scheme)
     return made
 
 
@@ -52,7 +52,7 @@ def _token_id(request: Request, asked: api.SignIn) -> str | None:
 def sign_out(request: Request, response: Response, caller: Reader, ctx: Ctx) -> None:
     """Ends the session and clears its cookie."""
     sessions.close_session(ctx.db, request.app.state.tokens, caller, ctx.now_us())
-    auth.drop_cookie(ctx, response)
+    auth.drop_cookie(ctx, response, request.url.scheme)
 
 
 @router.post("/codes", status_code=201, response_model=api.SignInCode)

@@ -203,8 +203,10 @@ def test_a_running_service_is_never_restored_over(serve: Callable[..., Any], tmp
 def test_a_service_that_was_started_alone_is_noticed(serve: Callable[..., Any], tmp_path: Path) -> None:
     with serve() as live:
         create(settings_of(live), tmp_path / "kept")
-        program = [sys.executable, "-c", "import sys; sys.stdin.read()", "service"]
-        with subprocess.Popen(program, stdin=subprocess.PIPE) as process:
+        program = [sys.executable, "-c", "import sys; print(flush=True); sys.stdin.read()", "service"]
+        with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            process.stdout.readline()  # before that it may still have this process's command line
             home.write_private(home.address_file(), json.dumps({"url": live.url, "pid": process.pid}))
             with pytest.raises(BackupError, match=f"a service runs here .process {process.pid}"):
                 restore(settings_of(live), tmp_path / "kept", replace=True)
