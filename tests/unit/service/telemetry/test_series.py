@@ -3,7 +3,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from service.telemetry.series import NOTHING_COUNTS, MetricsCursor, Points, bucketed, join, last_steps, thin
@@ -46,6 +46,7 @@ VALUES = st.lists(st.floats(-1e9, 1e9) | st.just(math.nan), max_size=400)
 
 
 @given(VALUES, st.integers(10, 60))
+@example([float(n) for n in range(20)] + [math.nan] + [0.0] * 20, 10)
 def test_thinning_keeps_peaks_ends_and_whether_there_was_a_nan(values: list[float], most: int) -> None:
     before = points(list(range(len(values))), values)
     after = thin(before, most)
