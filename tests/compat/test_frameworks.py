@@ -205,12 +205,20 @@ def test_it_stops_and_goes_on_exactly(
         ),
         pytest.param(TRANSFORMERS, "python", marks=pytest.mark.proves("transformers", "outputs"), id="transformers"),
         pytest.param(ACCELERATE, "python", marks=pytest.mark.proves("accelerate", "outputs"), id="accelerate"),
+        pytest.param(
+            ACCELERATE,
+            ("accelerate", "launch", "--num_processes", "1", "--mixed_precision", "no"),
+            marks=pytest.mark.proves("accelerate-launch", "outputs"),
+            id="accelerate-launch",
+        ),
     ],
 )
-def test_what_a_short_training_writes_is_kept(user: User, training: Training, launcher: str) -> None:
-    script = user.copy(training.script)
+def test_what_a_short_training_writes_is_kept(user: User, training: Training, launcher: str | Sequence[str]) -> None:
+    typed = {"launcher": launcher} if isinstance(launcher, str) else {}
     words = ("--epochs", "1", "--samples", "64")
-    job = user.submit("python", script, *words, launcher=launcher, resources={"gpus": 1})
+    job = user.submit(
+        *(["python"] if typed else launcher), user.copy(training.script), *words, **typed, resources={"gpus": 1}
+    )
     user.written(user.succeeds(job), training.written)
 
 
