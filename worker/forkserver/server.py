@@ -11,6 +11,7 @@ import signal
 import socket
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any, NoReturn
 
@@ -166,7 +167,8 @@ class ForkServer:
 
 
 def _load(name: str) -> None:
-    before = _threads()
+    """Import a module. Raises UnfitError if it leaves anything that forked processes must not share."""
+    before, opened = _threads(), _open_files()
     try:
         importlib.import_module(name)
     except ImportError:
@@ -174,6 +176,21 @@ def _load(name: str) -> None:
             raise
     if name != _MAY_START_THREADS and _threads() > before:
         raise UnfitError(f"{name} starts threads when it is imported")
+    # Of a GPU's driver, for one: CUDA cannot be used in a process that is forked after it was initialised.
+    kept = sorted(_open_files() - opened)
+    if kept:
+        raise UnfitError(f"{name} keeps {kept[0]} open when it is imported")
+    with suppress(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+        raise UnfitError(f"{name} starts processes when it is imported")
+
+
+def _open_files() -> set[str]:
+    found = set()
+    for name in os.listdir("/proc/self/fd"):
+        with suppress(OSError):  # that by which the folder was read
+            found.add(os.readlink(f"/proc/self/fd/{name}"))
+    return found
 
 
 def _threads() -> int:
@@ -213,8 +230,6 @@ def main(arguments: Sequence[str], options: Sequence[str], at_start: Iterable[st
     requests = socket.socket(fileno=int(arguments[0]))
     server = ForkServer(options, at_start)
     os.environ.pop(RESERVED)
-    # What asks for GPUs while it is imported finds none, and leaves CUDA alone.
-    os.environ["CUDA_VISIBLE_DEVICES"] = ""
     prefer_to_kill(EXPENDABLE)
     for name in [name for name in sys.modules if name.partition(".")[0] == "worker"]:
         del sys.modules[name]

@@ -27,7 +27,7 @@ _ELASTIC: Final = str(Path(shim.__file__).parent / "elastic.py")
 #: Variables that each attempt has its own of: none of them is read by what a server imports.
 _OWN: Final = frozenset(
     {
-        *("TMPDIR", "CUDA_VISIBLE_DEVICES", "TORCHINDUCTOR_CACHE_DIR", "GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME"),
+        *("TMPDIR", "TORCHINDUCTOR_CACHE_DIR", "GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME"),
         *("NCCL_SOCKET_IFNAME", "MLFLOW_TRACKING_URI", "MLFLOW_RUN_ID", "TRACKIO_DIR", "WANDB_RUN_ID", "WANDB_RESUME"),
     }
 )
@@ -67,12 +67,15 @@ def key_of(launch: Mapping[str, Any]) -> ServerKey | None:
         options.append(word)
     if program.parse(ranked, words[0], options) is None:
         return None
-    kept = {name: value for name, value in launch["env"].items() if not _is_own(name)}
+    kept = {name: value for name, value in launch["env"].items() if not _is_own(name, value)}
     return ServerKey(interpreter=words[0], options=tuple(options), environment=tuple(sorted(kept.items())))
 
 
-def _is_own(name: str) -> bool:
-    return name in _OWN or name.startswith(_OWN_PREFIX)
+def _is_own(name: str, value: str) -> bool:
+    # What asks for GPUs when it is imported must find what the job finds: none, or some. If some, it opens the driver's
+    # files, and the server is unfit.
+    which = name == "CUDA_VISIBLE_DEVICES" and value != ""
+    return which or name in _OWN or name.startswith(_OWN_PREFIX)
 
 
 @dataclass(kw_only=True)

@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 
 from tests.support import accounts
-from tests.support.node import Box, ended, log
+from tests.support.node import PYTHON, Box, ended, log
+from tests.support.processes import MARK
 from tests.support.wait import until
 from torchyard.injob import layout
 from torchyard.wire import Result
 from worker.attempts.folder import AttemptFolder
-from worker.launching.warm import ForkServers, key_of
+from worker.launching import warm
+from worker.launching.warm import ForkServers, ServerKey, key_of
 from worker.monitoring import inventory, processes, stacks
 from worker.shim import table
 
@@ -279,6 +281,57 @@ def test_a_job_outlives_the_server_that_it_was_forked_from(pair: Pair) -> None:
     rank.send(signal.SIGKILL)
     result = ended(folder)
     assert (result.failed_rank, result.signal) == (1, signal.SIGKILL)
+
+
+UNFIT = {
+    "starts threads": "import threading, time; threading.Thread(target=time.sleep, args=(60,), daemon=True).start()",
+    "keeps /dev/zero open": "kept = open('/dev/zero')",
+    "starts processes": "import subprocess; process = subprocess.Popen(['sleep', '5'])",
+    "No module named 'nothing'": "import nothing",
+}
+
+
+@pytest.mark.parametrize("why", UNFIT)
+def test_modules_that_forked_processes_must_not_share_get_no_server(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, why: str
+) -> None:
+    (tmp_path / "torch.py").write_text(UNFIT[why])
+    servers = ForkServers(log=tmp_path / "log")
+    environment = (("PYTHONPATH", str(tmp_path)), *((name, os.environ[name]) for name in [MARK] if name in os.environ))
+    assert not servers.make(ServerKey(interpreter=PYTHON, options=("-u",), environment=environment))
+    assert why in caplog.text
+
+
+def test_an_update_of_a_package_ends_the_server(pair: Pair, tmp_path: Path) -> None:
+    (tmp_path / "pandas-1.dist-info").mkdir()
+    spec: dict[str, Any] = {
+        "launcher": "python",
+        "command": ["python", "train.py"],
+        "env": {"PYTHONPATH": str(tmp_path)},
+    }
+    first, _ = pair.cold.run(files={"train.py": "print(1)"}, **spec)
+    key = key_of(first.read_launch() or {})
+    assert key is not None
+    assert pair.servers.make(key)
+    assert pair.servers.has(key)
+    (tmp_path / "pandas-1.dist-info").rename(tmp_path / "pandas-2.dist-info")
+    assert not pair.servers.has(key)
+
+
+def test_a_server_that_does_not_answer_leaves_the_attempt_to_others(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec: dict[str, Any] = {"launcher": "python", "command": ["python", "train.py"]}
+    first, _ = pair.cold.run(files={"train.py": "print(1)"}, **spec)
+    pair.make(first)
+    key = key_of(first.read_launch() or {})
+    assert key is not None
+    server = pair.servers._servers[key]
+    monkeypatch.setattr(warm, "ANSWER_S", 0.2)
+    server.process.send_signal(signal.SIGSTOP)
+    second, result = pair.warm.run(files={"train.py": "print(1)"}, **spec)
+    assert (result.exit_code, log(second), forked(second)) == (0, "1\n", False)
+    assert server.process.poll() is not None
 
 
 def told(folder: AttemptFolder, name: str = "rank-0.log") -> str:

@@ -30,6 +30,7 @@ def test_attempts_of_one_environment_share_a_server() -> None:
     [
         launch([*AGENT, PYTHON, "-u", "a.py"], HF_HOME="/other"),
         launch([*AGENT, PYTHON, "-u", "-O", "a.py"], HF_HOME="/hf"),
+        launch([*AGENT, PYTHON, "-u", "a.py"], HF_HOME="/hf", CUDA_VISIBLE_DEVICES=""),
         launch(["/venv/bin/python", *AGENT[1:], "/venv/bin/python", "-u", "a.py"], HF_HOME="/hf"),
     ],
 )
