@@ -12,7 +12,7 @@ depends_on: str | Sequence[str] | None = None
 
 
 def upgrade() -> None:
-    op.add_column("jobs", sa.Column("restarts", sa.Integer(), server_default="0", nullable=False))
+    op.add_column("jobs", sa.Column("restarts", sa.BigInteger(), server_default=sa.text("0"), nullable=False))
 
 
 def downgrade() -> None:
