@@ -9,7 +9,9 @@ preempted began first. No such job starts there any more unless its time limit e
 to end before one in the way that already ran when this job became the oldest (`oldest_since`). Once those have ended,
 which takes no longer than such a job runs, the start of the youngest job in its way only moves back from decision to
 decision. So the idle time of a draining node is bounded, and so is the delay that wrong estimates cause the oldest job.
-Nodes that take too long to become free, beside the time for which it has waited, are not kept (`order.PATIENCE`).
+Where it has to preempt others, it cannot start before its next turn: jobs may start there that are gone by then even if
+they take twice as long as expected. Nodes that take too long to become free, beside the time for which it has waited,
+are not kept (`order.PATIENCE`).
 In its turn (`order`) no other job starts there at all, and it preempts all that can be.
 """
 
@@ -39,6 +41,8 @@ class Opening:
     #: Expected end of all jobs in its way that cannot be preempted; of one of which nothing is known, as long again as
     #: it has run.
     drained_us: float
+    #: Jobs are in its way that are preempted for it.
+    preempts: bool
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,6 +61,8 @@ class Need:
     since_us: float = -math.inf
     #: No nodes are held that take longer to become free.
     patience_us: float = math.inf
+    #: When its next turn begins: before, it preempts nobody.
+    turn_us: float = -math.inf
     #: Jobs on trial that are put back for it (`trials`).
     tried: frozenset[str] = frozenset()
 
@@ -90,6 +96,7 @@ def hold_nodes(cluster: ClusterCapacity, state: SchedulerState, need: Need) -> b
             by_time_limits=need.by_time_limits,
             open_to_preemptible=need.open_to_preemptible,
             expected_end_us=max(one.expected_end_us for one in chosen),
+            turn_us=need.turn_us if any(one.preempts for one in chosen) else -math.inf,
         )
     return bool(chosen)
 
@@ -134,13 +141,14 @@ def opening(capacity: NodeCapacity, state: SchedulerState, need: Need, cluster: 
     trial = _NodeTrial(capacity, need.request.resources, cluster.mask(need.request, capacity) or frozenset())
     running = [state.running[job] for job in capacity.jobs if job in state.running]
     at_us = drained_us = float(need.now_us)
-    youngest_us, expected_end_us = 0.0, -math.inf
+    youngest_us, expected_end_us, preempts = 0.0, -math.inf, False
     for job in sorted(running, key=lambda job: _turn(job, need)):
         if trial.fits():
             break
         trial.without(job)
         at_us = max(at_us, _end(job, need))
         if _is_preempted(job, need):
+            preempts |= job.job not in need.tried
             continue
         youngest_us, likely_us = max(youngest_us, job.since_us), end_us(job, "p90_us", need.now_us)
         drained_us = max(drained_us, likely_us if likely_us < math.inf else 2 * need.now_us - job.since_us)
@@ -152,6 +160,7 @@ def opening(capacity: NodeCapacity, state: SchedulerState, need: Need, cluster: 
         youngest_us=youngest_us,
         expected_end_us=expected_end_us,
         drained_us=drained_us,
+        preempts=preempts,
     )
 
 

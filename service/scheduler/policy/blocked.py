@@ -19,7 +19,7 @@ from service.scheduler.model.table import Column
 from service.scheduler.policy.backfill import Need, hold_nodes, oldest_since
 from service.scheduler.policy.ends import end_us
 from service.scheduler.policy.feasibility import FeasibilityFilter
-from service.scheduler.policy.order import PATIENCE, Ranking
+from service.scheduler.policy.order import PATIENCE, PERIOD_US, Ranking
 from service.scheduler.policy.placement import ClusterCapacity, PlacementRequest
 from service.scheduler.policy.preemption import AHEAD
 from service.scheduler.policy.quotas import RemainingQuotas
@@ -135,7 +135,13 @@ class Blocked:
         """Return the blocked job for which the devices of a job on trial are held, if it is not gone in time."""
         limit_us = math.inf if job.ends_us is None else job.ends_us
         ends_us = end_us(job, "p90_us", self._now_us)
-        request = PlacementRequest(job=job.job, resources=job.resources, ends_us=ends_us, latest_end_us=limit_us)
+        request = PlacementRequest(
+            job=job.job,
+            resources=job.resources,
+            ends_us=ends_us,
+            latest_end_us=limit_us,
+            late_end_us=min(limit_us, 2 * ends_us - self._now_us),
+        )
         holds = (self._cluster.holds.get(placement.node) for placement in job.placements)
         return next(
             (
@@ -208,7 +214,9 @@ class Blocked:
 
     def _new_deadline(self) -> None:
         holds = self._cluster.holds.values()
-        untils = [until for one in holds for until in (one.until_us, one.expected_end_us) if until < math.inf]
+        untils = [
+            until for one in holds for until in (one.until_us, one.expected_end_us, one.turn_us) if until < math.inf
+        ]
         self._feasibility.deadline_us = max([*untils, *self._reserved_us], default=0.0)
 
     def _need(self, one: _Wanting) -> Need:
@@ -228,7 +236,8 @@ class Blocked:
         longest_us = self._policy.longest_wait * 1e6
         waited_us = self._now_us - job.eligible_us - job.ran_us
         since_us = oldest_since(job, self._state, longest_us, may_preempt=may_preempt)
-        return replace(need, since_us=since_us, patience_us=waited_us / PATIENCE)
+        turn_us = (self._now_us // PERIOD_US + 1) * PERIOD_US
+        return replace(need, since_us=since_us, patience_us=waited_us / PATIENCE, turn_us=turn_us)
 
     def _on_trial(self) -> list[Running]:
         """Return the jobs that may still be put back, and cannot be stopped otherwise."""

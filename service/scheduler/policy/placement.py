@@ -33,6 +33,8 @@ class PlacementRequest(NamedTuple):
     #: When it will have ended: with a probability of nine in ten, and for certain. Infinite if nothing tells.
     ends_us: float = math.inf
     latest_end_us: float = math.inf
+    #: When it will have ended even if it takes twice as long as it is expected to.
+    late_end_us: float = math.inf
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,6 +53,8 @@ class Hold:
     open_to_preemptible: bool = True
     #: Jobs that are expected to end by then may use the held devices in any case.
     expected_end_us: float = -math.inf
+    #: The job cannot start before its next turn: others that are surely gone by then may use the held devices.
+    turn_us: float = -math.inf
 
     def lets(self, request: PlacementRequest) -> bool:
         """Return whether the request's job may use the held devices for the time being."""
@@ -58,6 +62,7 @@ class Hold:
             self.job == request.job
             or (self.open_to_preemptible and request.preemptible)
             or request.ends_us <= self.expected_end_us
+            or request.late_end_us <= self.turn_us
         ):
             return True
         ends_us = request.latest_end_us if self.by_time_limits else request.ends_us

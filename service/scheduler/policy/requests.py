@@ -21,6 +21,7 @@ def placement_request(job: Waiting, now_us: int, policy: Policy) -> PlacementReq
         preemptible=preempts(policy) and (job.preemptible or leaves(job, policy)),
         ends_us=now_us + min(limit, likely),
         latest_end_us=now_us + limit,
+        late_end_us=now_us + min(limit, 2 * likely),
     )
 
 

@@ -1,8 +1,11 @@
 """Who may pass the oldest job that is overdue, where nobody can be stopped."""
 
+from dataclasses import replace
+
 from service.scheduler.model.jobs import Running
 from service.scheduler.policy.decide import decide
-from tests.unit.service.scheduler.worlds import DAY, HOUR, NOW, job, known, node_info, running, starts, state
+from service.scheduler.policy.order import PERIOD_US
+from tests.unit.service.scheduler.worlds import DAY, HOUR, MINUTE, NOW, job, known, node_info, running, starts, state
 from torchyard.spec.policy import Policy
 
 POLICY = Policy(preemption=False, time_slice=None, longest_wait="3d")
@@ -35,3 +38,12 @@ def test_it_is_the_oldest_only_since_an_older_one_has_started() -> None:
 
 def test_whose_limit_ends_it_before_what_is_in_the_way_must_end() -> None:
     assert passes(running(9, "a0", since_us=NOW - HOUR, ends_us=NOW + 2 * HOUR)) == {"j5"}
+
+
+def test_whose_end_before_the_next_turn_is_sure_if_the_oldest_would_stop_others_for_it() -> None:
+    """An hour before the turn: half an hour may take twice as long, 40 minutes may not."""
+    now = (NOW // PERIOD_US + 1) * PERIOD_US - HOUR
+    oldest = replace(OLDEST, remaining=known(9 * HOUR), ran_us=HOUR, preemptible=True, eligible_us=now - 4 * DAY)
+    in_its_way = running(9, "a0", since_us=now - HOUR, preemptible=True, remaining=known(MINUTE))
+    sure, unsure = (job(n, remaining=known(minutes * MINUTE), ran_us=1) for n, minutes in ((2, 30), (3, 40)))
+    assert set(starts(decide(state(node_info(), in_its_way, oldest, sure, unsure), now, Policy()))) == {"j2"}
