@@ -18,7 +18,7 @@ from pathlib import Path
 import uvloop
 from fastapi import FastAPI
 
-from service.api import openapi
+from service.api import openapi, sign_in_socket
 from service.app import bare, create_app
 from service.bootstrap import NewerSchemaError
 from service.db.engine import Database
@@ -85,7 +85,9 @@ async def _serve(settings: Settings) -> None:
         if server.started:
             url = address(listening)
             home.write_address(url)
-            print(f"ready {url}", flush=True)  # noqa: T201  what `yard up` and the tests wait for
+            with sign_in_socket.serving(app, url):
+                print(f"ready {url}", flush=True)  # noqa: T201  what `yard up` and the tests wait for
+                await serving
         await serving
     home.address_file().unlink(missing_ok=True)
 

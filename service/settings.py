@@ -12,12 +12,15 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from service import tls
 from torchyard import home, settingsfile
-from torchyard.api import Visibility
+from torchyard.api import UnixSignIn, Visibility
 from torchyard.injob.cadence import FLOOR
 from torchyard.quantities import SECONDS, parse_duration, parse_size
 
 #: Settings that count at once when they are read anew; the others count from the next start on.
-RELOADED: Final = frozenset({"disk_floor", "keep_ended_s", "streams_per_user", "unreachable_after_s", "visibility"})
+RELOADED: Final = frozenset(
+    {"disk_floor", "keep_audit_s", "keep_ended_s", "streams_per_user", "unreachable_after_s", "visibility"}
+    | {"unix_administrators", "unix_sign_in"}
+)
 
 
 @dataclass(kw_only=True)
@@ -58,6 +61,11 @@ class Settings:
     """Who may read the jobs of projects that do not say it themselves."""
     idle_limit_s: int | None = None
     """So long may GPUs of a job without an `idle_limit` do nothing; None: for ever."""
+    sign_in_socket: Path | None = None
+    """Local socket for sign-in by UNIX account; None: there is no such sign-in."""
+    unix_sign_in: UnixSignIn = "existing"
+    unix_administrators: tuple[str, ...] = ()
+    """UNIX accounts that sign in with the rights of an administrator, if their user is one."""
     secret_key_file: Path | None = None
     """File of the key that secrets are encrypted with; None: in `data`."""
     keep_audit_s: int = 365 * SECONDS["d"]
@@ -126,6 +134,9 @@ class Settings:
             keep_audit_s=found.keep_audit,
             keep_ended_s=found.keep_ended,
             visibility=found.visibility,
+            sign_in_socket=found.sign_in_socket,
+            unix_sign_in=found.unix_sign_in,
+            unix_administrators=found.unix_administrators,
             secret_key_file=found.secret_key_file,
             idle_limit_s=found.idle_limit,
         )
@@ -192,6 +203,21 @@ class Environment(BaseSettings):
     disk_floor: Annotated[int, BeforeValidator(parse_size)] = Field(
         default=Settings.disk_floor,
         description="Free disk below which nothing is launched, such as `2GiB`; nodes are told.",
+    )
+    sign_in_socket: Path | None = Field(
+        default=None,
+        description="Local socket at which accounts of this machine sign in (`yard login`), such as "
+        "`/run/torchyard/sign-in.sock`; without it none do.",
+    )
+    unix_sign_in: UnixSignIn = Field(
+        default=Settings.unix_sign_in,
+        description="Who may sign in there: `existing` users, `create` those of accounts of people that have none, or "
+        "`off`. Existing ones alone by default, so that an account on the machine is no leave to use its GPUs.",
+    )
+    unix_administrators: Annotated[tuple[str, ...], NoDecode, BeforeValidator(settingsfile.words)] = Field(
+        default=(),
+        description="UNIX accounts, between commas, that sign in with an administrator's rights if their user is one; "
+        "root signs in only if it is among them. Whatever runs as such an account, its jobs too, can administer.",
     )
     keep_audit: Annotated[int, BeforeValidator(_days)] = Field(
         default=Settings.keep_audit_s,

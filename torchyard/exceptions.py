@@ -48,7 +48,10 @@ class NotRunningError(TorchYardError):
 
 
 class NoTokenError(TorchYardError):
-    """There is no token: set TORCHYARD_TOKEN to one that an administrator made with `yard token create`."""
+    """There is no token: run `yard login` on the service's machine, if it signs in by UNIX account.
+
+    Or set TORCHYARD_TOKEN to one that an administrator made with `yard token create`.
+    """
 
 
 class UnreachableError(TorchYardError):

@@ -36,6 +36,24 @@ def address_file() -> Path:
     return root() / "service.json"
 
 
+def login_file() -> Path:
+    """Return the path of ``login.json``: the token that `yard login` got by UNIX account, and of which service."""
+    return root() / "login.json"
+
+
+def write_login(url: str, token: str) -> None:
+    """Keep a sign-in for later commands."""
+    write_private(login_file(), json.dumps({"url": url, "token": token}))
+
+
+def read_login() -> dict[str, Any] | None:
+    """Read the sign-in that was kept; None where there is none."""
+    try:
+        return dict(json.loads(login_file().read_text()))
+    except (OSError, ValueError):
+        return None
+
+
 def node_name() -> str:
     """Return the name of this machine's embedded worker: ``TORCHYARD_NODE``, or the first word of the host's name."""
     name = os.environ.get("TORCHYARD_NODE") or socket.gethostname().partition(".")[0]

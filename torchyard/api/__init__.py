@@ -19,6 +19,7 @@ from torchyard.api.identity import (
     Token,
     TokenRequest,
     TokenRotation,
+    UnixSignIn,
     User,
     Visibility,
 )
@@ -113,6 +114,7 @@ __all__ = [
     "Token",
     "TokenRequest",
     "TokenRotation",
+    "UnixSignIn",
     "User",
     "Visibility",
     "Why",

@@ -13,6 +13,8 @@ from torchyard.spec.base import NAME
 Scope = Literal["read", "submit", "admin", "node"]
 #: What a user may do, on the installation or within a project: everything, work of their own, or reading alone.
 Role = Literal["administrator", "member", "viewer"]
+#: Users as whom UNIX accounts of the machine sign in: also new ones, those that there are, or none.
+UnixSignIn = Literal["create", "existing", "off"]
 #: Who may read the jobs of a project beside their owners and administrators: nobody, its members, or every user.
 Visibility = Literal["private", "project", "everyone"]
 

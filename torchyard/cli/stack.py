@@ -1,4 +1,4 @@
-"""``up``, ``down``, ``doctor``, ``login``, ``service``, ``worker``, ``version``."""
+"""``up``, ``down``, ``doctor``, ``login``, ``dashboard``, ``service``, ``worker``, ``version``."""
 
 import os
 import sys
@@ -19,6 +19,7 @@ def register(app: typer.Typer) -> None:
     app.command()(down)
     app.command()(doctor)
     app.command()(login)
+    app.command()(dashboard)
     app.command(context_settings=PASS_ON)(service)
     app.command(context_settings=PASS_ON)(worker)
     app.command()(version)
@@ -102,14 +103,49 @@ def doctor(json: common.Json = False) -> None:
         raise typer.Exit(1)
 
 
-def login(json: common.Json = False) -> None:
-    """Print a link that opens the dashboard, once."""
+def login(
+    unix: Annotated[bool, typer.Option("--unix", help="Sign in anew by UNIX account.")] = False,
+    json: common.Json = False,
+) -> None:
+    """Print a link that opens the dashboard, once.
+
+    Where there is no token yet, sign in by this UNIX account first: the service on this machine gives one if its
+    administrator allows it.
+    """
+    if unix or not _has_token():
+        from torchyard.client import unix_sign_in
+
+        signed_in = unix_sign_in.sign_in(unix_sign_in.socket_path())
+        common.note(f"signed in at {signed_in.url} as {signed_in.user}")
+    dashboard(json=json)
+
+
+def _has_token() -> bool:
+    from torchyard.client.connection import find_token
+    from torchyard.exceptions import NoTokenError, NotRunningError
+
+    try:
+        find_token()
+    except (NoTokenError, NotRunningError):
+        return False
+    return True
+
+
+def dashboard(
+    browser: Annotated[bool, typer.Option("--open", help="Open it in the browser of this machine.")] = False,
+    json: common.Json = False,
+) -> None:
+    """Print a link that opens the dashboard, once and within five minutes."""
     with common.connect() as client:
         link = client.login_link()
     if json:
         common.print_json({"url": link})
     else:
         common.line(link)
+    if browser:
+        import webbrowser
+
+        webbrowser.open(link)
 
 
 def service(context: typer.Context) -> None:

@@ -23,22 +23,32 @@ PATIENCE_S = 20.0
 
 
 def find_url(url: str | None = None) -> str:
-    """The service's address: the argument, ``TORCHYARD_URL``, or where the stack of ``TORCHYARD_HOME`` listens."""
-    found = url or os.environ.get("TORCHYARD_URL") or (home.read_address() or {}).get("url")
+    """The service's address.
+
+    The argument, ``TORCHYARD_URL``, where the stack of ``TORCHYARD_HOME`` listens, or where `yard login` signed in.
+    """
+    found = url or os.environ.get("TORCHYARD_URL") or (home.read_address() or home.read_login() or {}).get("url")
     if not found:
         raise exceptions.NotRunningError
     return str(found).rstrip("/")
 
 
-def find_token(token: str | None = None) -> str:
-    """The token: the argument, ``TORCHYARD_TOKEN``, or the administrator's in ``TORCHYARD_HOME``."""
+def find_token(token: str | None = None, url: str | None = None) -> str:
+    """The token for the service at an address, which is found as `find_url` does.
+
+    The argument, ``TORCHYARD_TOKEN``, the administrator's in ``TORCHYARD_HOME``, or that of `yard login`, which goes to
+    no other service than the one that gave it.
+    """
     found = token or os.environ.get("TORCHYARD_TOKEN")
     if found:
         return found
     try:
         return home.admin_token_file().read_text().strip()
     except OSError:
-        raise exceptions.NoTokenError from None
+        login = home.read_login()
+        if login is None or login["url"] != find_url(url):
+            raise exceptions.NoTokenError from None
+        return str(login["token"])
 
 
 def problem_of(response: httpx.Response) -> Problem:
@@ -55,7 +65,7 @@ class Connection:
 
     def __init__(self, url: str | None = None, token: str | None = None, *, timeout_s: float = 30.0) -> None:
         self.url = find_url(url)
-        self.token = find_token(token)
+        self.token = find_token(token, self.url)
         address = httpx.URL(self.url)
         self._http = httpx.Client(
             base_url=self.url,

@@ -1,0 +1,108 @@
+"""Sign-in by UNIX account: the user whom an account of this machine stands for, and a token for them.
+
+The kernel names the account, so no secret is handed round. But whatever runs as the account may ask, its jobs too: so
+a token that is got this way administers nothing, unless the administrator names the account in the settings.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from sqlalchemy import Connection, or_, select, update
+
+from service.db.engine import Database
+from service.db.models import Token, User
+from service.db.records.identity import UserRecord
+from service.errors import ProblemError
+from service.identity import audit, tokens, users
+from torchyard import api
+from torchyard.spec.base import NAME
+
+TOKEN_S: Final = 30 * 86_400
+#: Tokens of one account that count at a time; a further sign-in ends the oldest.
+MAX_TOKENS: Final = 10
+#: Accounts of people begin here, and the one of nobody ends them.
+FIRST_UID, NOBODY_UID = 1000, 65534
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """An account of this machine, as the kernel and its list of accounts name it."""
+
+    uid: int
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignInRule:
+    """Sign-ins that the administrator allows."""
+
+    mode: api.UnixSignIn
+    administrators: tuple[str, ...] = ()
+    """Accounts that may use the rights of an administrator; root signs in only if it is one of them."""
+
+
+def sign_in(db: Database, rule: SignInRule, account: Account, now: int) -> api.NewToken:
+    """Return a token for the user whom an account stands for; ``forbidden`` with the mend where there is none."""
+    if rule.mode == "off":
+        raise ProblemError("forbidden", "Nobody signs in by UNIX account here: an administrator makes you a token.")
+    trusted = account.name in rule.administrators
+    if account.uid == 0 and not trusted:
+        raise ProblemError("forbidden", "root signs in here only if TORCHYARD_UNIX_ADMINISTRATORS names it.")
+    with db.write() as tx:
+        user = _user(tx, rule.mode, account, now)
+        scope: api.Scope = "admin" if trusted and user.admin else "submit"
+        made = _token(tx, user, account, scope, now)
+        audit.record_user(tx, user.id, "session.open", made.id, now, unix_user=account.name)
+    return made
+
+
+def _user(tx: Connection, mode: api.UnixSignIn, account: Account, now: int) -> api.User:
+    found = _found(tx, account)
+    if found is None and mode == "create":
+        _check_person(account)
+        found = users.add(tx, account.name, "member", now, unix_user=account.name)
+        audit.record_user(tx, found.id, "user.create", account.name, now, unix_user=account.name, by="sign-in")
+    if found is None:
+        mend = f"`yard users add {account.name} --unix-user {account.name}`"
+        raise ProblemError(
+            "forbidden", f"No user here has the UNIX account {account.name}: an administrator adds one with {mend}."
+        )
+    if not found.active:
+        raise ProblemError("forbidden", f"{found.name} is deactivated: an administrator ends that.")
+    return found
+
+
+def _found(tx: Connection, account: Account) -> api.User | None:
+    """Return the user who has the account, else the one of its name who has none."""
+    named = or_(User.unix_user == account.name, User.name == account.name)
+    rows = UserRecord.all(tx.execute(select(User.__table__).where(named, User.project.is_(None))))
+    owners = [row for row in rows if row.unix_user == account.name and row.deactivated_us is None]
+    if len(owners) > 1:
+        names = ", ".join(sorted(row.name for row in owners))
+        raise ProblemError(
+            "forbidden", f"{names} share the UNIX account {account.name}, which tells them not apart: take a token."
+        )
+    of_name = [row for row in rows if row.name == account.name]
+    if not owners and of_name and of_name[0].unix_user not in (None, account.name):
+        raise ProblemError(
+            "forbidden",
+            f"The user {account.name} has another UNIX account, {of_name[0].unix_user}: `yard users set` changes that.",
+        )
+    chosen = owners or of_name or rows
+    return users.by_id(tx, chosen[0].id) if chosen else None
+
+
+def _check_person(account: Account) -> None:
+    """Refuse accounts of programs, and names that no user may have."""
+    if not FIRST_UID <= account.uid < NOBODY_UID or not re.fullmatch(NAME, account.name):
+        raise ProblemError("forbidden", f"{account.name} is no person's account: an administrator adds a user for it.")
+
+
+def _token(tx: Connection, user: api.User, account: Account, scope: api.Scope, now: int) -> api.NewToken:
+    name = f"sign-in as {account.name}"
+    own = select(Token.id).where(Token.user_id == user.id, Token.name == name, Token.revoked_us.is_(None))
+    alive = own.where(Token.expires_us > now).order_by(Token.created_us.desc(), Token.id.desc())
+    ended = list(tx.scalars(alive.offset(MAX_TOKENS - 1)))
+    tx.execute(update(Token).where(or_(Token.id.in_(ended), Token.parent_id.in_(ended))).values(revoked_us=now))
+    return tokens.issue(tx, user.id, name, [scope], now, expires_us=now + TOKEN_S * 1_000_000)
