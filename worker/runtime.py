@@ -72,9 +72,9 @@ class Runtime:
         self._control = ControlPlaneClient(settings.address, settings.token)
         self._blobs = BlobSender(self._control)
         self.registration = Registration(settings.home / "registration.json", self._register)
+        self._sampler = Sampler(self._nvml, self._scan)
         self._agent = self._make_agent()
-        sampler = Sampler(self._nvml, self._scan)
-        self._samples = SampleForwarder(sampler.sample, self._control)
+        self._samples = SampleForwarder(self._sampler.sample, self._control)
 
     def _make_agent(self) -> Agent:
         launcher = AttemptLauncher(
@@ -99,6 +99,7 @@ class Runtime:
             changed=self._pacer.change,
             spawn=spawn,
             xid=self._xids.of,
+            gpu_memory=self._sampler.gpu_memory_peak,
             limits=self._settings.limits,
             disk_limit=self._settings.disk_limit,
         )

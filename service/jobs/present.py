@@ -282,6 +282,7 @@ def _attempt(
         signal=result.signal if result else None,
         error=outcome.error_of(result) if result and row.state in _WITH_ERROR else None,
         memory_peak=result.memory_peak if result else None,
+        gpu_memory_peak=result.gpu_memory_peak if result else None,
         dropped_log_bytes=result.dropped_log_bytes if result else 0,
         dropped_records=max(result.dropped_records if result else 0, lost_records),
         settled=row.claimed_us is None or all(member.settled for member in members),

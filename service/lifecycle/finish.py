@@ -18,6 +18,7 @@ from service.lifecycle.start import adopt
 from service.lifecycle.transitions import move_attempt, move_job
 from torchyard.failures import fingerprints
 from torchyard.ids import AttemptId
+from torchyard.quantities import format_size
 from torchyard.states import ATTEMPT_FINAL, AttemptState, JobState, StopReason
 from torchyard.wire import Result, ResultKind
 
@@ -117,7 +118,8 @@ def _end(tx: Connection, job: JobRecord, attempt: AttemptRecord, stored: Result,
 def _conclude(
     tx: Connection, job: JobRecord, attempt: AttemptRecord, decision: outcome.AttemptOutcome, stored: Result, now: int
 ) -> None:
-    note = Note(kind=decision.kind, message=decision.message, actor=_actor(job, decision))
+    message = f"{decision.message}{_spared_memory(job, stored)}"
+    note = Note(kind=decision.kind, message=message, actor=_actor(job, decision))
     error = decision.error.model_dump(mode="json") if decision.error else None
     move_job(
         tx,
@@ -131,6 +133,14 @@ def _conclude(
         ran_us=job.ran_us + _ran_us(attempt),
         **_stop_seen(job, stored),
     )
+
+
+def _spared_memory(job: JobRecord, result: Result) -> str:
+    """Say how much of a GPU it held where that is less than half of what it asked for: others could have had it."""
+    asked, held = job.spec.gpu_memory, result.gpu_memory_peak
+    if not asked or not held or 2 * held > asked:
+        return ""
+    return f"; it held {format_size(held)} at most of the {format_size(asked)} that it asked for of each GPU"
 
 
 def _requeue(

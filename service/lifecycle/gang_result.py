@@ -49,6 +49,9 @@ def merge(members: Sequence[MemberResult]) -> Result:
             "started_us": _started(members),
             "ended_us": max(one.ended_us for one in map(_on_our_clock, members)),
             "held_us": None,  # each member has its own
+            "gpu_memory_peak": max(
+                (p for member in members if (p := member.result.gpu_memory_peak) is not None), default=None
+            ),
             "memory_peak": max((p for member in members if (p := member.result.memory_peak) is not None), default=None),
             "dropped_log_bytes": sum(member.result.dropped_log_bytes for member in members),
             "dropped_records": sum(member.result.dropped_records for member in members),

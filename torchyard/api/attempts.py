@@ -39,6 +39,8 @@ class Attempt(Resource):
     error: JobError | None
     #: The most main memory that it held on a node, in bytes without the page cache; None: it runs, or nobody looked.
     memory_peak: int | None = None
+    #: The most memory that its processes held of one of its GPUs, in bytes; None: it runs, or nobody could look.
+    gpu_memory_peak: int | None = None
     #: Of its logs, by a full disk or `log_limit`.
     dropped_log_bytes: int
     #: Metric records that were lost, mostly because the disk was full: their points are missing.

@@ -125,11 +125,21 @@ def lost(attempts: Sequence[Attempt]) -> str:
 
 def memory(attempts: Sequence[Attempt], asked: int | None) -> str:
     """``peak 11.0 GiB of 40.0 GiB``: the most main memory that any attempt held, and what the job asked for."""
-    peaks = [each.memory_peak for each in attempts if each.memory_peak is not None]
+    return _peak([each.memory_peak for each in attempts], asked)
+
+
+def gpu_memory(attempts: Sequence[Attempt], resources: Mapping[str, int | None]) -> str:
+    """``peak 11.0 GiB of 40.0 GiB``: the most memory that any attempt held of one GPU, and what the job asked for."""
+    asked = resources.get("gpu_share") or resources.get("gpu_memory_min") or None
+    return _peak([each.gpu_memory_peak for each in attempts], asked)
+
+
+def _peak(peaks: Sequence[int | None], asked: int | None) -> str:
+    known = [peak for peak in peaks if peak is not None]
     limit = "" if asked is None else format_size(asked)
-    if not peaks:
+    if not known:
         return limit
-    return f"peak {format_size(max(peaks))}" + (f" of {limit}" if limit else "")
+    return f"peak {format_size(max(known))}" + (f" of {limit}" if limit else "")
 
 
 def enforced(node: Node) -> str:

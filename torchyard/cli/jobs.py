@@ -108,6 +108,7 @@ def _print_facts(job: "Job", attempts: "list[Attempt]") -> None:
         "ranks": shown.ranks(attempts[-1].members) if attempts else "",
         "time": shown.elapsed(job, shown.now()),
         "memory": shown.memory(attempts, job.spec.get("resources", {}).get("memory")),
+        "gpu memory": shown.gpu_memory(attempts, job.spec.get("resources", {})),
         "progress": shown.progress(job, source=True),
         "latest": shown.latest(job.latest),
         "lost": shown.lost(attempts),

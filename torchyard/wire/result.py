@@ -61,6 +61,8 @@ class Result(Message):
     disk_full: bool = False
     #: The most main memory that it held on the node, in bytes without the page cache; None: nobody could look.
     memory_peak: int | None = None
+    #: The most memory that its processes on the node held of one of its GPUs, in bytes; None: nobody could look.
+    gpu_memory_peak: int | None = None
     #: Bytes of log and metric records that a full disk or `log_limit` made the node drop.
     dropped_log_bytes: int = 0
     dropped_records: int = 0

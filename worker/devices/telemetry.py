@@ -2,11 +2,11 @@
 
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import psutil
 
-from torchyard.ids import now_us
+from torchyard.ids import AttemptId, now_us
 from torchyard.wire import Sample
 from worker.devices import nvml as library
 from worker.monitoring.inventory import Status
@@ -14,6 +14,9 @@ from worker.shim import table
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
+#: An attempt that is seen first so long after its start, as by a worker that was started again, has held nobody knows
+#: what by then.
+_MISSED_US = 60_000_000
 
 
 class Sampler:
@@ -28,26 +31,66 @@ class Sampler:
         self._nvml = nvml
         self._attempts = attempts
         self._usage = ProcessUsage()
+        self._gpu_memory = GpuMemory()
         psutil.cpu_percent()
+
+    def gpu_memory_peak(self, attempt: AttemptId) -> int | None:
+        """The most memory that an attempt's processes have held of any of its GPUs; None if nobody could look."""
+        return self._gpu_memory.peak(attempt)
 
     def sample(self) -> list[Sample]:
         """One sample of the node, and one of every attempt that runs."""
         time_us, everyone = now_us(), table.everyone()
-        gpus = self._gpus()
+        cards = [] if self._nvml is None else library.cards(self._nvml)
+        gpus = self._gpus(cards)
+        held = {} if self._nvml is None else {card.uuid: library.processes(self._nvml, card) for card in cards}
         samples = [Sample(time_us=time_us, values=_machine() | _merge(gpus.values()))]
         self._usage.turn(everyone)
-        for status in self._attempts():
+        attempts, pids = self._attempts(), {process.pid for process in everyone}
+        self._gpu_memory.keep([status.attempt for status in attempts])
+        for status in attempts:
             if status.shim is not None and status.living:
                 tree = table.below(everyone, status.shim.pid)
+                its = [held[uuid] for uuid in status.devices if uuid in held]
+                if all(pid in pids for card in its for pid in card):  # else they are of another PID namespace, or gone
+                    self._gpu_memory.see(status, time_us, {process.pid for process in tree}, its)
                 own = _merge(gpus.get(uuid, {}) for uuid in status.devices)
                 values = {"cpu.percent": self._usage.percent(tree), "memory.used": resident(tree)} | own
                 samples.append(Sample(time_us=time_us, attempt=status.attempt, values=values))
         return samples
 
-    def _gpus(self) -> dict[str, dict[str, float]]:
+    def _gpus(self, cards: Iterable[library.Card]) -> dict[str, dict[str, float]]:
         if self._nvml is None:
             return {}
-        return {card.uuid: _series(card, library.readings(self._nvml, card)) for card in library.cards(self._nvml)}
+        return {card.uuid: _series(card, library.readings(self._nvml, card)) for card in cards}
+
+
+class GpuMemory:
+    """The most memory of a GPU that each attempt has held, for those that were watched from their start on."""
+
+    def __init__(self) -> None:
+        self._peaks: dict[AttemptId, int] = {}
+        #: Those whose start was missed.
+        self._missed: set[AttemptId] = set()
+
+    def peak(self, attempt: AttemptId) -> int | None:
+        """Bytes of the GPU of which it held most; None if nobody could look, or not from its start on."""
+        return self._peaks.get(attempt)
+
+    def keep(self, attempts: Collection[AttemptId]) -> None:
+        """Forget all but these attempts."""
+        self._peaks = {attempt: peak for attempt, peak in self._peaks.items() if attempt in attempts}
+        self._missed.intersection_update(attempts)
+
+    def see(self, status: Status, now_us: int, own: Collection[int], held: Sequence[Mapping[int, int | None]]) -> None:
+        """Take note of what an attempt's own processes hold: `held` has each of its GPUs, in bytes by process."""
+        if status.attempt not in self._peaks and now_us - (status.started_us or now_us) >= _MISSED_US:
+            self._missed.add(status.attempt)
+        memory = [[size for pid, size in card.items() if pid in own] for card in held]
+        if status.attempt in self._missed or not held or any(size is None for card in memory for size in card):
+            return
+        used = max(sum(size or 0 for size in card) for card in memory)
+        self._peaks[status.attempt] = max(self._peaks.get(status.attempt, 0), used)
 
 
 class ProcessUsage:

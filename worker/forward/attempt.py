@@ -76,6 +76,10 @@ def no_xid(_uuids: Collection[str], _since_us: int) -> None:
     """Return nothing, for nodes without GPUs."""
 
 
+def no_gpu_memory(_attempt: AttemptId) -> None:
+    """Return nothing, for nodes without GPUs."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class FollowerTools:
     """Dependencies that all followers of a node share."""
@@ -93,6 +97,8 @@ class FollowerTools:
     now: Callable[[], float] = time.monotonic
     #: The Xid of a fault that one of these GPUs (UUIDs) has had since a moment (µs).
     xid: Callable[[Collection[str], int], int | None] = no_xid
+    #: The most memory that an attempt has held of a GPU.
+    gpu_memory: Callable[[AttemptId], int | None] = no_gpu_memory
     #: How much of what a job writes goes to the store.
     limits: OutputLimits = field(default_factory=OutputLimits)
     #: Bytes of disk that an attempt may take; None: no limit.
@@ -284,7 +290,8 @@ class Follower:
         if result.started_us is not None:
             complete = results.blame(complete, self._tools.xid(self._devices, result.started_us))
         try:
-            told = complete.model_copy(update=results.moment(result, self._launch()) | {"saved": self._has_saved()})
+            seen = {"saved": self._has_saved(), "gpu_memory_peak": self._tools.gpu_memory(self._folder.attempt_id)}
+            told = complete.model_copy(update=results.moment(result, self._launch()) | seen)
             self._tools.service.result(self._folder.attempt_id, told)
         except RequestRefusedError as error:
             if error.status not in {409, 410}:

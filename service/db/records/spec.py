@@ -52,6 +52,12 @@ class StoredSpec:
         return share
 
     @property
+    def gpu_memory(self) -> int | None:
+        """Bytes of memory that it asks for of each GPU, to share it or at least; None: it does not say."""
+        asked: int | None = self.gpu_share or self.resources.get("gpu_memory_min")
+        return asked or None
+
+    @property
     def recipe(self) -> Mapping[str, Any] | None:
         """The built-in trainer's recipe, as stored; None for a command."""
         recipe: Mapping[str, Any] | None = self.data.get("recipe")

@@ -37,7 +37,11 @@ def test_a_busy_attempt_and_its_node(tmp_path: Path) -> None:
     sampler = Sampler(nvml, lambda: inventory.scan(box.attempts))
     box.launcher.start(folder.attempt_id)
     until(lambda: "ready" in log(folder), what="the job")
+    shim = folder.read_shim()
+    assert shim is not None
+    nvml.cards[0].pids, nvml.cards[0].held = [shim.child_pid], {shim.child_pid: 11 * 2**30}
     sampler.sample()
+    nvml.cards[0].held = {shim.child_pid: 2 * 2**30}
     begin = time.monotonic()
     until(lambda: time.monotonic() > begin + 0.3, what="an interval")
     node, attempt = sampler.sample()
@@ -54,6 +58,7 @@ def test_a_busy_attempt_and_its_node(tmp_path: Path) -> None:
     }
     assert (node.values["gpu.0.utilization"], node.values["gpu.0.power"]) == (37, 121.344)
     assert attempt.attempt == folder.attempt_id
+    assert sampler.gpu_memory_peak(folder.attempt_id) == 11 * 2**30
     assert 5 < attempt.values["cpu.percent"] < 150
     assert attempt.values["memory.used"] > 64 << 20
     assert attempt.values["gpu.0.memory_used"] == 545_193_984

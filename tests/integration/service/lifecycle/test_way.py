@@ -7,7 +7,7 @@ from service import lifecycle
 from service.db.engine import Database
 from service.db.models import Allocation, Checkpoint, Event, Job
 from tests.support import box, statements
-from tests.support.box import NOW
+from tests.support.box import GIB, NOW
 from torchyard.ids import new_id
 from torchyard.states import JobState, StopReason
 from torchyard.wire import Action, AttemptReport, Phase, ResultKind
@@ -39,6 +39,31 @@ def test_a_job_runs_and_ends(db: Database, gpus: list[str]) -> None:
     assert (job.state, job.attempt, job.started_us, job.ended_us) == ("succeeded", 1, NOW + 2, NOW + 3)
     assert held(db) == set()
     assert kinds(db, job_id) == ["submitted", "assigned", "claimed", "running", "succeeded"]
+
+
+SPARED = "; it held 11.0 GiB at most of the 40.0 GiB that it asked for of each GPU"
+
+
+@pytest.mark.parametrize(
+    ("asked", "held", "told"),
+    [
+        ({"gpu_share": 40 * GIB}, 11 * GIB, SPARED),
+        (
+            {"gpu_memory_min": 40 * GIB},
+            11 * GIB,
+            SPARED,
+        ),
+        ({"gpu_memory_min": 40 * GIB}, 30 * GIB, ""),
+        ({"gpu_memory_min": 40 * GIB}, None, ""),
+        ({}, 11 * GIB, ""),
+    ],
+)
+def test_it_is_said_how_much_of_a_gpu_was_asked_for_in_vain(
+    db: Database, gpus: list[str], asked: dict[str, int], held: int | None, told: str
+) -> None:
+    job_id = box.add_job(db, resources=asked)
+    box.finish(db, box.start(db, job_id, gpus[:1]), gpu_memory_peak=held)
+    assert box.events(db, job_id)[-1] == ("succeeded", f"exited with code 0{told}")
 
 
 def test_events_count_from_one_without_gaps(db: Database, gpus: list[str]) -> None:

@@ -46,8 +46,11 @@ def test_all_must_succeed() -> None:
 
 def test_the_peak_of_memory_is_that_of_the_node_that_held_the_most() -> None:
     peaks = (5, None, 7)
-    parts = [part(str(number), result(exit_code=0, memory_peak=peak)) for number, peak in enumerate(peaks)]
-    assert gang_result.merge(parts).memory_peak == 7
+    parts = [
+        part(str(number), result(exit_code=0, memory_peak=peak, gpu_memory_peak=peak))
+        for number, peak in enumerate(peaks)
+    ]
+    assert (gang_result.merge(parts).memory_peak, gang_result.merge(parts).gpu_memory_peak) == (7, 7)
     assert gang_result.merge([part("a", CLEAN)]).memory_peak is None
 
 

@@ -101,6 +101,14 @@ def test_the_memory_of_a_job(peaks: list[int | None], asked: int | None, words: 
     assert shown.memory([Attempt.model_construct(memory_peak=peak) for peak in peaks], asked) == words
 
 
+def test_the_gpu_memory_of_a_job_is_told_beside_what_it_asked_for() -> None:
+    attempts = [Attempt.model_construct(gpu_memory_peak=peak) for peak in (None, 11 << 30)]
+    assert shown.gpu_memory(attempts, {"gpu_share": 40 << 30}) == "peak 11.0 GiB of 40.0 GiB"
+    assert shown.gpu_memory(attempts, {"gpu_memory_min": 20 << 30}) == "peak 11.0 GiB of 20.0 GiB"
+    assert shown.gpu_memory(attempts, {}) == "peak 11.0 GiB"
+    assert shown.gpu_memory([], {"gpu_memory_min": 0}) == ""
+
+
 def test_limits_that_a_node_enforces() -> None:
     node = api_node([])
     assert shown.enforced(node) == "no limits by its kernel"
