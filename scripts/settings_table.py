@@ -10,7 +10,7 @@ from torchyard import settingsfile
 from worker import settings as worker
 
 PAGE = Path(__file__).parents[1] / "docs" / "settings.md"
-PARTS: dict[str, type[BaseSettings]] = {"service": service.Environment, "worker": worker.Environment}
+PARTS: dict[str, type[BaseSettings]] = {"service": service.ServiceEnvironment, "worker": worker.WorkerEnvironment}
 
 
 def table(kind: type[BaseSettings]) -> str:

@@ -27,12 +27,12 @@ from service.reload import reload
 from service.secrets import store
 from service.secrets.key_file import KeyFile
 from service.server import Server, address, bind
-from service.settings import Settings, is_loopback
+from service.settings import ServiceSettings, is_loopback
 from service.tls import Certificate, problem
 from torchyard import home
 
 
-def _arguments(argv: Sequence[str], defaults: Settings) -> argparse.Namespace:
+def _arguments(argv: Sequence[str], defaults: ServiceSettings) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m service", description=__doc__)
     parser.add_argument(
         "command", nargs="?", choices=["serve", "openapi", "rotate-secrets", "check-settings"], default="serve"
@@ -49,7 +49,7 @@ def _arguments(argv: Sequence[str], defaults: Settings) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def _rotate_secrets(settings: Settings) -> int:
+def _rotate_secrets(settings: ServiceSettings) -> int:
     keys, db = KeyFile(settings.secret_key), Database(settings.database_url)
     try:
         count = store.rotate(db, keys)
@@ -65,7 +65,7 @@ def _rotate_secrets(settings: Settings) -> int:
 def _check_settings() -> int:
     """Print what is wrong with the settings, one finding a line."""
     try:
-        found = list(Settings.from_environment().problems())
+        found = list(ServiceSettings.from_environment().problems())
     except ValueError as error:
         found = str(error).splitlines()
     for each in found:
@@ -73,7 +73,7 @@ def _check_settings() -> int:
     return 1 if found else 0
 
 
-async def _serve(settings: Settings) -> None:
+async def _serve(settings: ServiceSettings) -> None:
     app = create_app(settings)
     async with _listening(settings, app) as (server, listening):
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -93,7 +93,7 @@ async def _serve(settings: Settings) -> None:
 
 
 @asynccontextmanager
-async def _listening(settings: Settings, app: FastAPI) -> AsyncIterator[tuple[Server, socket.socket]]:
+async def _listening(settings: ServiceSettings, app: FastAPI) -> AsyncIterator[tuple[Server, socket.socket]]:
     """Yield the server for programs on this machine and its socket; beside it, with a certificate, others reach TLS."""
     if settings.tls_cert is None or settings.tls_key is None:
         yield Server(app), bind(settings.host, settings.port)
@@ -116,7 +116,7 @@ def main(argv: Sequence[str]) -> int:
     if list(argv) == ["check-settings"]:
         return _check_settings()
     try:
-        given = Settings.from_environment()
+        given = ServiceSettings.from_environment()
     except ValueError as error:
         print(f"The service cannot start: {error}", file=sys.stderr)  # noqa: T201
         return 2
@@ -130,7 +130,7 @@ def main(argv: Sequence[str]) -> int:
     return _run(replace(given, **{name: getattr(arguments, name) for name in options}))
 
 
-def _run(settings: Settings) -> int:
+def _run(settings: ServiceSettings) -> int:
     if not is_loopback(settings.host) and not settings.behind_proxy and settings.tls_cert is None:
         print(  # noqa: T201
             f"Binding {settings.host} would send tokens unencrypted: bind 127.0.0.1, give --tls-cert and --tls-key, or "

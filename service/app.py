@@ -53,7 +53,7 @@ from service.infra.hub import Hub
 from service.infra.observability import Counted, Counters
 from service.scheduler_cache.load import Loader
 from service.secrets import store as secret_store
-from service.settings import Settings
+from service.settings import ServiceSettings
 from service.storage.store import BlobStore
 
 #: Tried in this order for each request: what is called most comes first.
@@ -105,7 +105,7 @@ def bare() -> FastAPI:
     return app
 
 
-def create_app(settings: Settings) -> FastAPI:
+def create_app(settings: ServiceSettings) -> FastAPI:
     """The service: brings its database to the newest schema, makes what lacks, and answers once its lifespan runs."""
     bootstrap.migrate(settings.database_url)
     db = Database(settings.database_url)

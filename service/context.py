@@ -15,7 +15,7 @@ from service.infra.hub import Hub
 from service.infra.times import Clock
 from service.scheduler_cache.load import Loader
 from service.secrets.key_file import KeyFile
-from service.settings import Settings
+from service.settings import ServiceSettings
 from service.storage.store import BlobStore
 from torchyard.ids import now_us
 
@@ -24,7 +24,7 @@ from torchyard.ids import now_us
 class Context:
     """The service's parts. `wake_scheduler` returns at once."""
 
-    settings: Settings
+    settings: ServiceSettings
     db: Database
     hub: Hub
     store: BlobStore

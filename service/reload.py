@@ -9,7 +9,7 @@ from typing import Final
 from fastapi import FastAPI
 
 from service.context import Context
-from service.settings import Settings
+from service.settings import ServiceSettings
 from torchyard import home
 
 #: What came of the last reload, in the home: `yard config reload` waits for it.
@@ -25,7 +25,7 @@ def reload(app: FastAPI) -> None:
     ctx: Context = app.state.context
     outcome: dict[str, object] = {"at": datetime.now(UTC).isoformat()}
     try:
-        fresh = Settings.from_environment()
+        fresh = ServiceSettings.from_environment()
     except ValueError as error:
         _log.error("the settings stay as they were: %s", error)
         outcome["error"] = str(error)

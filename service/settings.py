@@ -24,7 +24,7 @@ RELOADED: Final = frozenset(
 
 
 @dataclass(kw_only=True)
-class Settings:
+class ServiceSettings:
     """Places, addresses and time-outs (in seconds) of one service; those in `RELOADED` change while it runs."""
 
     data: Path
@@ -83,7 +83,7 @@ class Settings:
         """File of the key that secrets are encrypted with."""
         return self.secret_key_file or self.data / "secrets.key"
 
-    def take_over(self, fresh: "Settings") -> tuple[list[str], list[str]]:
+    def take_over(self, fresh: "ServiceSettings") -> tuple[list[str], list[str]]:
         """Take over those of `RELOADED`; return the names that have changed, and those that need a restart."""
         changed = [each.name for each in fields(self) if getattr(self, each.name) != getattr(fresh, each.name)]
         for name in RELOADED.intersection(changed):
@@ -109,13 +109,13 @@ class Settings:
             yield from _too_open(name, file)
 
     @classmethod
-    def from_environment(cls) -> "Settings":
+    def from_environment(cls) -> "ServiceSettings":
         """Load the settings of this process; defaults are those of the embedded stack.
 
         ValueError for a variable that cannot be read.
         """
         data = home.root() / "service"
-        found = settingsfile.from_environment(Environment, "service")
+        found = settingsfile.from_environment(ServiceEnvironment, "service")
         return cls(
             data=data,
             database_url=found.database_url or f"sqlite:///{data / 'torchyard.db'}",
@@ -169,7 +169,7 @@ def _days(text: object) -> int:
     return seconds
 
 
-class Environment(BaseSettings):
+class ServiceEnvironment(BaseSettings):
     """Variables of the service, each named ``TORCHYARD_`` and its field; an empty one counts as absent."""
 
     model_config = SettingsConfigDict(env_prefix=settingsfile.PREFIX, env_ignore_empty=True, validate_default=False)
@@ -180,28 +180,33 @@ class Environment(BaseSettings):
     redis_url: str = Field(
         default="redis://127.0.0.1:6379/0", description="Redis; `yard up` starts its own where this is not set."
     )
-    host: str = Field(default=Settings.host, description="Address to listen on.")
-    port: int = Field(default=Settings.port, description="Port to listen on; 0 takes a free one.")
+    host: str = Field(default=ServiceSettings.host, description="Address to listen on.")
+    port: int = Field(default=ServiceSettings.port, description="Port to listen on; 0 takes a free one.")
     allowed_hosts: Annotated[tuple[str, ...], NoDecode, BeforeValidator(settingsfile.words)] = Field(
         default=(), description="Names by which clients reach the service, between commas, beside this machine's own."
     )
     tls_cert: Path | None = Field(
-        default=Settings.tls_cert, description="Certificate with its chain (PEM); a renewed one needs no restart."
+        default=ServiceSettings.tls_cert,
+        description="Certificate with its chain (PEM); a renewed one needs no restart.",
     )
-    tls_key: Path | None = Field(default=Settings.tls_key, description="Key of the certificate (PEM), mode 0600.")
+    tls_key: Path | None = Field(
+        default=ServiceSettings.tls_key, description="Key of the certificate (PEM), mode 0600."
+    )
     local_port: int = Field(
-        default=Settings.local_port,
+        default=ServiceSettings.local_port,
         description="With a certificate: port on 127.0.0.1 for this machine's programs, without TLS; 0: a free one.",
     )
     behind_proxy: bool = Field(
-        default=Settings.behind_proxy, description="A proxy in front ends TLS; needed to listen beyond this machine."
+        default=ServiceSettings.behind_proxy,
+        description="A proxy in front ends TLS; needed to listen beyond this machine.",
     )
-    heartbeat_s: float = Field(default=Settings.heartbeat_s, description="Seconds between a node's heartbeats.")
+    heartbeat_s: float = Field(default=ServiceSettings.heartbeat_s, description="Seconds between a node's heartbeats.")
     unreachable_after_s: float = Field(
-        default=Settings.unreachable_after_s, description="Seconds of silence after which a node counts as unreachable."
+        default=ServiceSettings.unreachable_after_s,
+        description="Seconds of silence after which a node counts as unreachable.",
     )
     disk_floor: Annotated[int, BeforeValidator(parse_size)] = Field(
-        default=Settings.disk_floor,
+        default=ServiceSettings.disk_floor,
         description="Free disk below which nothing is launched, such as `2GiB`; nodes are told.",
     )
     sign_in_socket: Path | None = Field(
@@ -220,25 +225,25 @@ class Environment(BaseSettings):
         "root signs in only if it is among them. Whatever runs as such an account, its jobs too, can administer.",
     )
     keep_audit: Annotated[int, BeforeValidator(_days)] = Field(
-        default=Settings.keep_audit_s,
+        default=ServiceSettings.keep_audit_s,
         description="How long the audit remembers changes and refusals, such as `365d`; a day at least.",
     )
     keep_ended: Annotated[int, BeforeValidator(_days)] | None = Field(
-        default=Settings.keep_ended_s,
+        default=ServiceSettings.keep_ended_s,
         description="How long jobs keep their files after their end, such as `90d`; without it for ever.",
     )
     streams_per_user: int = Field(
-        default=Settings.streams_per_user,
+        default=ServiceSettings.streams_per_user,
         ge=1,
         description="Streams of events that a user may have open: pages of the dashboard, followed logs.",
     )
     visibility: Visibility = Field(
-        default=Settings.visibility,
+        default=ServiceSettings.visibility,
         description="Who may read jobs of projects that do not say it themselves, beside owners and administrators: "
         "`private` nobody, `project` the project's members, `everyone` every user.",
     )
     idle_limit: Annotated[int, BeforeValidator(parse_duration), Field(gt=0)] | None = Field(
-        default=Settings.idle_limit_s,
+        default=ServiceSettings.idle_limit_s,
         description="Time for which the GPUs of a job that sets no `idle_limit` may do nothing before it is stopped, "
         "such as `2h`; without it for ever.",
     )

@@ -93,7 +93,7 @@ def from_environment(
 
     ValueError for a label that no job could ask for, and for limits that are none.
     """
-    found = settingsfile.from_environment(Environment, "worker")
+    found = settingsfile.from_environment(WorkerEnvironment, "worker")
     return WorkerSettings(
         name=name or home.node_name(),
         home=(folder or home.worker_folder()).absolute(),
@@ -119,7 +119,7 @@ def from_environment(
 def problems() -> Iterator[str]:
     """Yield what is wrong with the settings of this process, each with its mend."""
     try:
-        found = settingsfile.from_environment(Environment, "worker")
+        found = settingsfile.from_environment(WorkerEnvironment, "worker")
         _labels(found.labels)
     except ValueError as error:
         yield from str(error).splitlines()
@@ -140,7 +140,7 @@ def _labels(given: Sequence[str]) -> tuple[str, ...]:
         raise ValueError(f"labels: {problem['input']!r}: {problem['msg']}") from error
 
 
-class Environment(BaseSettings):
+class WorkerEnvironment(BaseSettings):
     """Variables of a worker, each named ``TORCHYARD_`` and its field; an empty one counts as absent."""
 
     model_config = SettingsConfigDict(env_prefix=settingsfile.PREFIX, env_ignore_empty=True, validate_default=False)

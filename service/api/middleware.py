@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from service.api.auth import current
 from service.api.problems import response
 from service.errors import ProblemError, of_database
-from service.settings import Settings
+from service.settings import ServiceSettings
 from torchyard.quantities import format_size
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -42,7 +42,7 @@ SECURITY_HEADERS = {
 _RAW_HEADERS = [(name.lower().encode(), value.encode()) for name, value in SECURITY_HEADERS.items()]
 
 
-def allowed_hosts(settings: Settings) -> frozenset[str]:
+def allowed_hosts(settings: ServiceSettings) -> frozenset[str]:
     """Names under which this installation answers, in lower case."""
     return frozenset(host.lower() for host in (*settings.allowed_hosts, settings.host, socket.gethostname()))
 
@@ -141,7 +141,7 @@ def _with_headers(send: Send, api: bool) -> Send:
 class RequestGuard:
     """The outermost layer of the application."""
 
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+    def __init__(self, app: ASGIApp, settings: ServiceSettings) -> None:
         self._app = app
         self._hosts = allowed_hosts(settings)
         self._max_body = settings.max_body

@@ -13,7 +13,7 @@ from service.backup.create import create
 from service.backup.exceptions import BackupError
 from service.backup.manifest import Manifest, age_words
 from service.backup.restore import Restored, restore
-from service.settings import Settings
+from service.settings import ServiceSettings
 from torchyard.quantities import format_size
 
 
@@ -21,7 +21,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code."""
     options = _arguments(argv)
     try:
-        settings = Settings.from_environment()
+        settings = ServiceSettings.from_environment()
         if options.command == "create":
             _tell_made(create(settings, options.path, with_keys=options.with_keys), options)
         else:

@@ -20,7 +20,7 @@ from service.backup import databases, files, manifest
 from service.backup.databases import Contents
 from service.backup.exceptions import BackupError
 from service.backup.manifest import Manifest
-from service.settings import Settings
+from service.settings import ServiceSettings
 from torchyard import home, settingsfile
 
 #: Archives, by the end of their names.
@@ -30,7 +30,7 @@ _TRIES: Final = 3
 _SECRET_WORDS: Final = ("TOKEN", "PASSWORD", "SECRET", "KEY")
 
 
-def create(settings: Settings, target: Path, *, with_keys: bool = False) -> Manifest:
+def create(settings: ServiceSettings, target: Path, *, with_keys: bool = False) -> Manifest:
     """Make a backup: an archive where the name ends so, else a folder, which is brought up to date if it is there."""
     mode = next((mode for end, mode in ARCHIVES.items() if target.name.endswith(end)), None)
     if mode is None:
@@ -57,7 +57,7 @@ def _pack(folder: Path, target: Path, mode: str) -> None:
         partial.unlink(missing_ok=True)
 
 
-def _folder(settings: Settings, folder: Path, *, with_keys: bool) -> Manifest:
+def _folder(settings: ServiceSettings, folder: Path, *, with_keys: bool) -> Manifest:
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     folder.chmod(0o700)
     with _locked(folder):
@@ -103,7 +103,7 @@ def _earlier(folder: Path) -> Manifest | None:
     return None
 
 
-def _consistent(settings: Settings, fresh: Path, blobs: Path) -> tuple[Contents, list[str]]:
+def _consistent(settings: ServiceSettings, fresh: Path, blobs: Path) -> tuple[Contents, list[str]]:
     """Copy the database until all blobs that it names are there; return what it holds, and the blobs that are lost."""
     store = settings.artifacts / "blobs"
     for _ in range(_TRIES):
@@ -115,7 +115,7 @@ def _consistent(settings: Settings, fresh: Path, blobs: Path) -> tuple[Contents,
     return contents, sorted(missing)
 
 
-def _keys(settings: Settings, folder: Path, *, with_keys: bool) -> list[str]:
+def _keys(settings: ServiceSettings, folder: Path, *, with_keys: bool) -> list[str]:
     """Take the key of the secrets into the backup, if it is wanted there; return where it lies, if there is one."""
     key = settings.secret_key.absolute()
     if not key.is_file():

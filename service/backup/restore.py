@@ -19,7 +19,7 @@ from service.backup.create import kept_key
 from service.backup.exceptions import BackupError
 from service.backup.manifest import Manifest
 from service.db.leader import LOCK
-from service.settings import Settings
+from service.settings import ServiceSettings
 from torchyard import home
 from torchyard.exceptions import AlreadyRunningError
 from torchyard.stack import instance
@@ -35,7 +35,7 @@ class Restored:
     """Keys that the service had when the backup was made, and that are not in this home."""
 
 
-def restore(settings: Settings, backup: Path, *, replace: bool = False) -> Restored:
+def restore(settings: ServiceSettings, backup: Path, *, replace: bool = False) -> Restored:
     """Restore a backup, a folder or an archive, into this home and its database, and migrate that.
 
     BackupError if a service runs here, if something is here and `replace` is not given, and if the backup cannot be
@@ -52,7 +52,7 @@ def restore(settings: Settings, backup: Path, *, replace: bool = False) -> Resto
 
 
 @contextmanager
-def _alone(settings: Settings, root: Path) -> Iterator[None]:
+def _alone(settings: ServiceSettings, root: Path) -> Iterator[None]:
     """Keep a stack from starting in the home; BackupError if a service runs on home or database."""
     root.mkdir(parents=True, exist_ok=True, mode=0o700)
     lock = instance.Instance(root)
@@ -67,7 +67,7 @@ def _alone(settings: Settings, root: Path) -> Iterator[None]:
         lock.release()
 
 
-def _refuse_running(settings: Settings) -> None:
+def _refuse_running(settings: ServiceSettings) -> None:
     known = home.read_address()
     if known is not None and _is_service(int(known.get("pid", 0))):
         raise BackupError(f"a service runs here (process {known['pid']}, {known.get('url')}): end it first")
@@ -107,7 +107,7 @@ def _opened(backup: Path, root: Path) -> Iterator[Path]:
         yield Path(folder)
 
 
-def _check(settings: Settings, folder: Path, found: Manifest, *, replace: bool) -> None:
+def _check(settings: ServiceSettings, folder: Path, found: Manifest, *, replace: bool) -> None:
     kind = databases.kind_of(settings.database_url)
     if found.database != kind:
         raise BackupError(
@@ -136,7 +136,7 @@ def _move_aside(data: Path) -> Path | None:
     return data.rename(aside)
 
 
-def _lay_out(settings: Settings, folder: Path, found: Manifest) -> None:
+def _lay_out(settings: ServiceSettings, folder: Path, found: Manifest) -> None:
     settings.data.mkdir(parents=True, exist_ok=True, mode=0o700)
     store = settings.artifacts
     files.mirror_blobs(folder / "artifacts" / "blobs", store / "blobs")

@@ -45,7 +45,7 @@ class ForecastAccuracy:
     since_us: int
 
 
-class Calibration:
+class ForecastCalibration:
     """The last outcomes of each basis."""
 
     def __init__(self) -> None:

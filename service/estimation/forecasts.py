@@ -16,7 +16,7 @@ from service.db.models import Attempt, Forecast, Job
 from service.db.records.estimation import EndedForecast
 from service.db.records.jobs import JobRecord
 from service.estimation import estimates, progress
-from service.estimation.calibration import Calibration, ForecastAccuracy, ForecastOutcome
+from service.estimation.calibration import ForecastAccuracy, ForecastCalibration, ForecastOutcome
 from service.estimation.estimates import EstimateInput, History, HistoryKey, Quantiles, StepProgress
 from service.estimation.progress import EstimatedJob, ProgressReader, RanAttempt
 from service.scheduler.model.jobs import Estimate
@@ -41,7 +41,7 @@ class Estimator:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._history = History()
-        self._calibration = Calibration()
+        self._calibration = ForecastCalibration()
         self._newest_us: int | None = None
         self._overlap = Overlap(OVERLAP_US, REFRESH_US)
         self._seen: dict[tuple[str, str], int] = {}

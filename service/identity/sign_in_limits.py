@@ -15,7 +15,7 @@ GLOBALLY = 100
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SignIn:
+class SignInAttempt:
     """A sign-in under way, or one that failed."""
 
     address: str
@@ -31,10 +31,10 @@ class SignInLimits:
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
-        self._sign_ins: deque[SignIn] = deque()
+        self._sign_ins: deque[SignInAttempt] = deque()
         self._lock = threading.Lock()
 
-    def begin(self, address: str) -> SignIn:
+    def begin(self, address: str) -> SignInAttempt:
         """Count a sign-in; ``too-many-requests`` with Retry-After if too many have failed."""
         now = self._monotonic()
         with self._lock:
@@ -45,11 +45,11 @@ class SignInLimits:
                 raise _too_many("from this address", own[0].at + WINDOW_S - now)
             if len(self._sign_ins) >= GLOBALLY:
                 raise _too_many("from all addresses", self._sign_ins[0].at + WINDOW_S - now)
-            sign_in = SignIn(address, now)
+            sign_in = SignInAttempt(address, now)
             self._sign_ins.append(sign_in)
         return sign_in
 
-    def succeeded(self, sign_in: SignIn) -> None:
+    def succeeded(self, sign_in: SignInAttempt) -> None:
         """Take a sign-in off that has succeeded."""
         with self._lock:
             if sign_in in self._sign_ins:

@@ -28,7 +28,7 @@ _ACCOUNTS = (
 )
 
 
-class Refusal(StrEnum):
+class AccountRefusal(StrEnum):
     """Reason for which a node runs no jobs of a user."""
 
     #: The user has no account, and the node runs each job as its user's own.
@@ -112,60 +112,60 @@ def _nodes(tx: Connection) -> list[_NodeAccounts]:
     return _NodeAccounts.all(tx.execute(_NODES))
 
 
-def _refusals(nodes: Sequence[_NodeAccounts], user: UserAccount) -> dict[str, Refusal]:
+def _refusals(nodes: Sequence[_NodeAccounts], user: UserAccount) -> dict[str, AccountRefusal]:
     """Return the refusals of a user, by node."""
     if user.deactivated_us is not None:
-        return {node.name: Refusal.DEACTIVATED for node in nodes}
+        return {node.name: AccountRefusal.DEACTIVATED for node in nodes}
     found = ((node.name, _refusal(node, user.unix_user)) for node in nodes)
     return {name: why for name, why in found if why is not None}
 
 
-def _refusal(node: _NodeAccounts, account: str | None) -> Refusal | None:
+def _refusal(node: _NodeAccounts, account: str | None) -> AccountRefusal | None:
     if account is None:
-        return Refusal.NONE if node.strict else None
+        return AccountRefusal.NONE if node.strict else None
     if node.accounts is None or node.accounts.get(account):
         return None
     if account not in node.accounts:
-        return Refusal.UNTOLD
+        return AccountRefusal.UNTOLD
     if not node.runs_as_root:
-        return Refusal.FOREIGN
-    return Refusal.ROOT if account == "root" else Refusal.ABSENT
+        return AccountRefusal.FOREIGN
+    return AccountRefusal.ROOT if account == "root" else AccountRefusal.ABSENT
 
 
-def _known(refusals: Mapping[str, Refusal]) -> dict[str, Refusal]:
-    return {node: why for node, why in refusals.items() if why is not Refusal.UNTOLD}
+def _known(refusals: Mapping[str, AccountRefusal]) -> dict[str, AccountRefusal]:
+    return {node: why for node, why in refusals.items() if why is not AccountRefusal.UNTOLD}
 
 
-def _explain(user: UserAccount, refusals: Mapping[str, Refusal]) -> str:
+def _explain(user: UserAccount, refusals: Mapping[str, AccountRefusal]) -> str:
     """Return a sentence with the remedy for each kind of refusal."""
-    by_sort = {why: [node for node, each in refusals.items() if each is why] for why in Refusal}
+    by_sort = {why: [node for node, each in refusals.items() if each is why] for why in AccountRefusal}
     return "; ".join(_sentence(user, why, nodes) for why, nodes in by_sort.items() if nodes)
 
 
-def _sentence(user: UserAccount, why: Refusal, nodes: Sequence[str]) -> str:
+def _sentence(user: UserAccount, why: AccountRefusal, nodes: Sequence[str]) -> str:
     where = f"node{'s' if len(nodes) > 1 else ''} {', '.join(nodes)}"
     account, names = user.unix_user, f"`yard users set {user.name} --unix-user ACCOUNT`"
     trust = "with TORCHYARD_ONE_TRUST_DOMAIN=1, if all users may act as the worker's own UNIX user"
     match why:
-        case Refusal.NONE:
+        case AccountRefusal.NONE:
             mend = f"an administrator names it with {names}, or starts the worker {trust}"
             return f"{user.name} has no UNIX account, so {where} will run none of their jobs: {mend}"
-        case Refusal.ABSENT:
+        case AccountRefusal.ABSENT:
             mend = "an administrator creates it there, lets it in (the worker's log says where), or names another with "
             return (
                 f"the UNIX account {account} of {user.name} does not exist on {where}, or may not enter the attempts "
                 f"there: {mend}{names}"
             )
-        case Refusal.FOREIGN:
+        case AccountRefusal.FOREIGN:
             mend = f"an administrator runs it as root, or {trust}"
             return f"the worker on {where} may not become {account}, the UNIX account of {user.name}: {mend}"
-        case Refusal.ROOT:
+        case AccountRefusal.ROOT:
             mend = (
                 f"an administrator names another account with {names}, or starts the worker with TORCHYARD_ROOT_JOBS=1"
             )
             return f"jobs of {user.name} would run as root on {where}, which its worker refuses: {mend}"
-        case Refusal.UNTOLD:
+        case AccountRefusal.UNTOLD:
             return f"{where} has not told yet whether it can run jobs as {account}, the UNIX account of {user.name}"
-        case Refusal.DEACTIVATED:
+        case AccountRefusal.DEACTIVATED:
             mend = f"an administrator cancels them, or ends that with `yard users set {user.name} --active`"
             return f"{user.name} is deactivated, so no node starts their jobs: {mend}"

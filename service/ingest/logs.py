@@ -20,7 +20,7 @@ from torchyard.wire import Mark
 
 
 @dataclass(frozen=True, kw_only=True)
-class LogChunk:
+class ReceivedLog:
     """Bytes of a rank's log, which start at an offset of its file."""
 
     rank: int
@@ -32,7 +32,7 @@ class LogChunk:
 
 
 def append(
-    db: Database, store: BlobStore, memory: Memory, clock: Clock, attempt: AttemptIdentity, log: LogChunk
+    db: Database, store: BlobStore, memory: Memory, clock: Clock, attempt: AttemptIdentity, log: ReceivedLog
 ) -> Mark:
     """Store a part of a rank's log; return how many bytes there are now. Raises `OffsetAheadError`."""
     rank, offset, dropped = log.rank, log.offset, log.dropped

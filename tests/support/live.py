@@ -18,7 +18,7 @@ from fastapi import FastAPI
 from service.app import create_app
 from service.context import Context
 from service.server import Server, address, bind
-from service.settings import Settings
+from service.settings import ServiceSettings
 from tests.support.wait import until
 from torchyard import home
 
@@ -49,15 +49,15 @@ def connect(url: str, token: str | None) -> httpx.Client:
     return httpx.Client(base_url=url, headers=headers, timeout=30, trust_env=False, verify=url.startswith("https"))
 
 
-def settings_for(database_url: str, folder: Path, **changes: Any) -> Settings:
+def settings_for(database_url: str, folder: Path, **changes: Any) -> ServiceSettings:
     """Settings of a service whose data lie in a folder; the broker is absent unless given."""
     broker = f"redis+socket://{folder / 'no-redis.sock'}"
-    base = Settings(data=folder / "service", database_url=database_url, broker_url=broker, port=0)
+    base = ServiceSettings(data=folder / "service", database_url=database_url, broker_url=broker, port=0)
     return replace(base, **changes)
 
 
 @contextmanager
-def running(settings: Settings) -> Iterator[Live]:
+def running(settings: ServiceSettings) -> Iterator[Live]:
     """Runs the real application under uvicorn in a thread; TORCHYARD_HOME must be the test's own."""
     app = create_app(settings)
     listening = bind(settings.host, settings.port)

@@ -15,7 +15,7 @@ from service.infra.dispatch import Dispatcher
 from service.infra.effects import Effects
 from service.infra.hub import Hub
 from service.scheduler_cache.load import Loader
-from service.settings import Settings
+from service.settings import ServiceSettings
 from service.storage.store import BlobStore
 from tests.support.box import NOW
 
@@ -79,7 +79,7 @@ class RecordedContext:
 def recorded_context(db: Database, folder: Path, **changes: Any) -> Iterator[RecordedContext]:
     """Yield a context over `db`; settings as given."""
     clock, dispatcher, hub, woken, estimator = Clock(), Recorder(), RecordingHub(), threading.Event(), Estimator()
-    settings = Settings(data=folder, database_url=db.url, broker_url="memory://", **changes)
+    settings = ServiceSettings(data=folder, database_url=db.url, broker_url="memory://", **changes)
     store = BlobStore(folder / "artifacts", settings.disk_floor)
     ctx = Context(
         settings=settings,

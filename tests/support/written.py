@@ -89,7 +89,7 @@ class Job:
             self.write(f"{root}/{path}" if root is not Root.JOB else path, data)
         hashes = {(Root.CODE, path): sha256(data) for path, data in snapshot.items()}
         others = None if carried is None else {key: sha256(data) for key, data in carried.items()}
-        tree.write(self.folder, tree.Manifest(snapshot=hashes, carried=others, **manifest))
+        tree.write(self.folder, tree.BaselineManifest(snapshot=hashes, carried=others, **manifest))
         (self.folder / "started").touch()
 
     def write(self, path: str, data: bytes) -> Path:

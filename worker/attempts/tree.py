@@ -84,7 +84,7 @@ class JobFile:
 
 
 @dataclass(kw_only=True)
-class Manifest:
+class BaselineManifest:
     """The files that were laid out: their hashes, and the stamps under which these hold."""
 
     #: `JobSpec.outputs`
@@ -114,7 +114,7 @@ class Manifest:
         return found.key in self.snapshot and self.hash_of(found) == self.snapshot[found.key]
 
 
-def write(folder: Path, manifest: Manifest) -> None:
+def write(folder: Path, manifest: BaselineManifest) -> None:
     """Note what lies in an attempt's folder, with its stamps of now. Raises OSError."""
     known = manifest.snapshot | (manifest.carried or {})
     for root, path in known:
@@ -132,7 +132,7 @@ def write(folder: Path, manifest: Manifest) -> None:
     files.write_whole(folder / MANIFEST, json.dumps(content).encode(), durable=False)
 
 
-def read(folder: Path) -> Manifest | None:
+def read(folder: Path) -> BaselineManifest | None:
     """Return what `write` noted; None where nothing was, or a power cut has torn it."""
     try:
         content = files.read_json(folder / MANIFEST)
@@ -141,9 +141,9 @@ def read(folder: Path) -> Manifest | None:
         return None
 
 
-def _parsed(content: dict[str, Any]) -> Manifest:
+def _parsed(content: dict[str, Any]) -> BaselineManifest:
     patterns, carried = content["patterns"], content["carried"]
-    return Manifest(
+    return BaselineManifest(
         patterns=None if patterns is None else tuple(patterns),
         live=content["live"],
         snapshot=_hashes(content["snapshot"]),
@@ -179,7 +179,7 @@ class Walk:
     other users, and what lies too deep.
     """
 
-    def __init__(self, folder: Path, owner: int, manifest: Manifest | None) -> None:
+    def __init__(self, folder: Path, owner: int, manifest: BaselineManifest | None) -> None:
         self._folder = folder
         self._owner = owner
         self._wanted = chooser(None if manifest is None else manifest.patterns)

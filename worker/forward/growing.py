@@ -12,7 +12,7 @@ from typing import Final
 
 from torchyard import wire
 from worker.attempts import tree
-from worker.attempts.tree import JobFile, Key, Manifest, Stamp
+from worker.attempts.tree import BaselineManifest, JobFile, Key, Stamp
 from worker.exceptions import WorkerError
 from worker.forward import reports
 from worker.forward.written import OutputLimits, WrittenFiles, is_lost, is_work
@@ -98,7 +98,7 @@ class Growing:
         age_s = time.time() - found.mtime_ns / 1e9
         return self._seen.get(found.key) == found.stamp and age_s > self._limits.every_s
 
-    def _changed(self, found: JobFile, manifest: Manifest | None) -> str | None:
+    def _changed(self, found: JobFile, manifest: BaselineManifest | None) -> str | None:
         """Its hash, if the service does not know that yet."""
         try:
             sha256 = self._written.hash(found, manifest)

@@ -15,7 +15,7 @@ from torchyard.injob import layout
 from torchyard.quantities import format_size
 from worker.attempts import tree
 from worker.attempts.kept import KeptFiles
-from worker.attempts.tree import JobFile, Key, Manifest
+from worker.attempts.tree import BaselineManifest, JobFile, Key
 from worker.exceptions import RequestRefusedError, UnavailableError
 from worker.forward import reports
 from worker.forward.blobs import BlobSender
@@ -109,7 +109,7 @@ class OutputForwarder:
         self._note(walk, manifest)
         return plan
 
-    def _place(self, plan: UploadPlan, found: JobFile, manifest: Manifest | None) -> None:
+    def _place(self, plan: UploadPlan, found: JobFile, manifest: BaselineManifest | None) -> None:
         try:
             sha256 = self._written.hash(found, manifest)
         except OSError as error:
@@ -122,7 +122,7 @@ class OutputForwarder:
         elif manifest is None or manifest.snapshot.get(found.key) != sha256:
             plan.stored[found.key] = (found, sha256)
 
-    def _note(self, walk: tree.Walk, manifest: Manifest | None) -> None:
+    def _note(self, walk: tree.Walk, manifest: BaselineManifest | None) -> None:
         if manifest is not None and manifest.live:
             self.notes.append("live: files stay where the job wrote them; the queue keeps TORCHYARD_OUTPUT_DIR alone")
         if walk.passed_over:
@@ -131,7 +131,7 @@ class OutputForwarder:
                 "another user, or they lie too deep"
             )
 
-    def _deleted(self, manifest: Manifest, found: set[Key]) -> list[wire.Place]:
+    def _deleted(self, manifest: BaselineManifest, found: set[Key]) -> list[wire.Place]:
         wanted = tree.chooser(manifest.patterns)
         known = set() if manifest.live else manifest.snapshot.keys() | (manifest.carried or {}).keys()
         gone = [key for key in (known | self.growing.sent.keys()) - found if wanted(*key)]

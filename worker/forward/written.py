@@ -12,7 +12,7 @@ from pathspec import PathSpec
 from torchyard.wire import Root
 from worker.attempts import opening, tree
 from worker.attempts.content import sha256_of
-from worker.attempts.tree import JobFile, Key, Manifest, Stamp
+from worker.attempts.tree import BaselineManifest, JobFile, Key, Stamp
 from worker.exceptions import RequestRefusedError
 from worker.forward.blobs import BlobSender
 
@@ -65,7 +65,7 @@ class WrittenFiles:
     room: int | None = None
     _hashes: dict[Key, tuple[Stamp, str]] = field(default_factory=dict)
 
-    def hash(self, found: JobFile, manifest: Manifest | None) -> str | None:
+    def hash(self, found: JobFile, manifest: BaselineManifest | None) -> str | None:
         """The hash of its content; None while somebody writes it. Raises OSError."""
         known = self._hashes.get(found.key)
         if known is not None and known[0] == found.stamp:
@@ -128,7 +128,7 @@ def has_saved(folder: Path, owner: int) -> bool:
     )
 
 
-def is_work(found: JobFile, sha256: str, manifest: Manifest | None) -> bool:
+def is_work(found: JobFile, sha256: str, manifest: BaselineManifest | None) -> bool:
     """Return whether a program that began with the files of another attempt has saved something here itself."""
     carried = manifest.carried if manifest is not None else None
     return carried is not None and carried.get(found.key) != sha256 and not _RECORDS.match_file(found.path)

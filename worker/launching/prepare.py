@@ -37,10 +37,10 @@ def lay_out(folder: AttemptFolder, launch: Launch, fetch: Fetch) -> Path:
     return cwd
 
 
-def carry_over(folder: AttemptFolder, launch: Launch, fetch: Fetch, floor: int | None = None) -> tree.Manifest:
+def carry_over(folder: AttemptFolder, launch: Launch, fetch: Fetch, floor: int | None = None) -> tree.BaselineManifest:
     """Add the files that the attempt before has left; return what lies in the folder now. Raises CodeError."""
     snapshot = {(Root.CODE, ref.path): ref.sha256 for ref in launch.code or ()}
-    manifest = tree.Manifest(patterns=launch.spec.outputs, live=launch.spec.live is not None, snapshot=snapshot)
+    manifest = tree.BaselineManifest(patterns=launch.spec.outputs, live=launch.spec.live is not None, snapshot=snapshot)
     if launch.carry is None:
         return manifest
     try:

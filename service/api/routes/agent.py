@@ -182,7 +182,7 @@ def logs(
     attempt = memory.of_node(ctx.db, ctx.memory, attempt_id, node)
     if rank < 0:
         _check_node_rank(attempt, -1 - rank, node)
-    chunk = ingest.LogChunk(rank=rank, offset=offset, data=data, dropped=dropped)
+    chunk = ingest.ReceivedLog(rank=rank, offset=offset, data=data, dropped=dropped)
     try:
         return answer(ingest.append(ctx.db, ctx.store, ctx.memory, ctx.now_us, attempt, chunk))
     except OffsetAheadError as error:

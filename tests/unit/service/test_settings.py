@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from service.settings import Settings
+from service.settings import ServiceSettings
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from service.settings import Settings
 def test_a_bad_setting_is_named(monkeypatch: pytest.MonkeyPatch, name: str, text: str, words: str) -> None:
     monkeypatch.setenv(name, text)
     with pytest.raises(ValueError, match=words) as caught:
-        Settings.from_environment()
+        ServiceSettings.from_environment()
     assert str(caught.value).startswith(f"{name}: ")
 
 
@@ -26,23 +26,23 @@ def test_settings_as_people_write_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHYARD_PORT", "0")
     monkeypatch.setenv("TORCHYARD_DISK_FLOOR", "1GiB")
     monkeypatch.setenv("TORCHYARD_KEEP_ENDED", "90d")
-    found = Settings.from_environment()
+    found = ServiceSettings.from_environment()
     assert (found.port, found.disk_floor, found.keep_ended_s) == (0, 2**30, 90 * 86_400)
     monkeypatch.setenv("TORCHYARD_KEEP_ENDED", "")
-    assert Settings.from_environment().keep_ended_s is None
+    assert ServiceSettings.from_environment().keep_ended_s is None
 
 
 def test_names_of_the_service_are_added_to_this_machines_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert Settings.from_environment().allowed_hosts == Settings.allowed_hosts
+    assert ServiceSettings.from_environment().allowed_hosts == ServiceSettings.allowed_hosts
     monkeypatch.setenv("TORCHYARD_ALLOWED_HOSTS", "yard.example, box,")
-    assert Settings.from_environment().allowed_hosts == (*Settings.allowed_hosts, "yard.example", "box")
+    assert ServiceSettings.from_environment().allowed_hosts == (*ServiceSettings.allowed_hosts, "yard.example", "box")
 
 
 def test_every_bad_setting_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHYARD_PORT", "eighty")
     monkeypatch.setenv("TORCHYARD_BEHIND_PROXY", "perhaps")
     with pytest.raises(ValueError, match="TORCHYARD_PORT: 'eighty'") as caught:
-        Settings.from_environment()
+        ServiceSettings.from_environment()
     assert "\nTORCHYARD_BEHIND_PROXY: 'perhaps'" in str(caught.value)
 
 
@@ -55,7 +55,7 @@ def settings_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_file_gives_what_no_variable_does(settings_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings_file.write_text("service: {port: 1234, keep_ended: 90d, disk_floor: 1GiB, allowed_hosts: [a, b]}\n")
     monkeypatch.setenv("TORCHYARD_PORT", "4321")
-    found = Settings.from_environment()
+    found = ServiceSettings.from_environment()
     assert (found.port, found.keep_ended_s, found.disk_floor) == (4321, 90 * 86_400, 2**30)
     assert found.allowed_hosts[-2:] == ("a", "b")
 
@@ -77,14 +77,14 @@ def test_a_file_gives_what_no_variable_does(settings_file: Path, monkeypatch: py
 def test_a_wrong_file_is_named_with_the_field(settings_file: Path, text: str, words: str) -> None:
     settings_file.write_text(text)
     with pytest.raises(ValueError, match=words) as caught:
-        Settings.from_environment()
+        ServiceSettings.from_environment()
     assert str(settings_file) in str(caught.value)
 
 
 def test_a_file_that_is_named_must_be_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHYARD_SETTINGS", str(tmp_path / "gone.yaml"))
     with pytest.raises(ValueError, match="cannot be read"):
-        Settings.from_environment()
+        ServiceSettings.from_environment()
 
 
 @pytest.mark.parametrize(
@@ -99,18 +99,18 @@ def test_a_file_that_is_named_must_be_there(tmp_path: Path, monkeypatch: pytest.
 def test_contradictions_and_open_files_are_found(settings_file: Path, text: str, words: str) -> None:
     settings_file.write_text(text)
     settings_file.chmod(0o644)
-    (found,) = Settings.from_environment().problems()
+    (found,) = ServiceSettings.from_environment().problems()
     assert words in found
 
 
 def test_good_settings_have_no_problem(settings_file: Path) -> None:
     settings_file.write_text("service: {visibility: private}")
     settings_file.chmod(0o644)
-    assert list(Settings.from_environment().problems()) == []
+    assert list(ServiceSettings.from_environment().problems()) == []
 
 
 def test_what_can_count_at_once_is_taken_over_and_the_rest_is_named(settings_file: Path) -> None:
-    running = Settings.from_environment()
+    running = ServiceSettings.from_environment()
     settings_file.write_text("service: {visibility: private, port: 1234, keep_ended: 90d}")
-    assert running.take_over(Settings.from_environment()) == (["visibility", "keep_ended_s"], ["port"])
+    assert running.take_over(ServiceSettings.from_environment()) == (["visibility", "keep_ended_s"], ["port"])
     assert (running.visibility, running.keep_ended_s, running.port) == ("private", 90 * 86_400, 8765)

@@ -23,7 +23,7 @@ from service.backup.restore import restore
 from service.bootstrap import migrate
 from service.db.engine import Database
 from service.db.models import Blob, Job, MetricPoint
-from service.settings import Settings
+from service.settings import ServiceSettings
 from tests.support import postgres
 from tests.support.live import Live, running, settings_for
 from tests.support.plane import Plane, batch, plane
@@ -40,10 +40,10 @@ def postgres_programs(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def other(
     request: pytest.FixtureRequest, database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Callable[[], Settings]]:
+) -> Iterator[Callable[[], ServiceSettings]]:
     """Settings of an empty home on another machine, which becomes this process's."""
 
-    def settings(url: str) -> Settings:
+    def settings(url: str) -> ServiceSettings:
         monkeypatch.setenv("TORCHYARD_HOME", str(tmp_path / "other"))
         return settings_for(url, tmp_path / "other")
 
@@ -77,7 +77,7 @@ def writing(made: Plane) -> Iterator[list[int]]:
         thread.join(60)
 
 
-def settings_of(live: Live) -> Settings:
+def settings_of(live: Live) -> ServiceSettings:
     return live.context.settings
 
 
@@ -94,7 +94,7 @@ def facts(url: str) -> dict[str, Any]:
 
 
 def test_a_backup_of_a_busy_service_is_whole_and_comes_back(
-    serve: Callable[..., Any], other: Callable[[], Settings], tmp_path: Path
+    serve: Callable[..., Any], other: Callable[[], ServiceSettings], tmp_path: Path
 ) -> None:
     target = tmp_path / "kept"
     with serve() as live, plane(live) as made:
@@ -128,7 +128,7 @@ def test_a_backup_of_a_busy_service_is_whole_and_comes_back(
         assert live.context.installation == restored.manifest.installation
 
 
-def test_an_archive_comes_back(serve: Callable[..., Any], other: Callable[[], Settings], tmp_path: Path) -> None:
+def test_an_archive_comes_back(serve: Callable[..., Any], other: Callable[[], ServiceSettings], tmp_path: Path) -> None:
     archive = tmp_path / "kept.tar.gz"
     with serve() as live, plane(live) as made:
         seeded = made.job()
@@ -163,7 +163,7 @@ def test_a_second_backup_brings_only_what_is_new_and_drops_what_is_gone(
 
 
 def test_keys_are_named_and_taken_only_when_asked(
-    serve: Callable[..., Any], other: Callable[[], Settings], tmp_path: Path
+    serve: Callable[..., Any], other: Callable[[], ServiceSettings], tmp_path: Path
 ) -> None:
     with serve() as live:
         home.write_private(home.root() / "service" / "secrets.key", "0123")
@@ -179,7 +179,7 @@ def test_keys_are_named_and_taken_only_when_asked(
 
 
 def test_a_key_that_is_wanted_is_named(
-    serve: Callable[..., Any], other: Callable[[], Settings], tmp_path: Path
+    serve: Callable[..., Any], other: Callable[[], ServiceSettings], tmp_path: Path
 ) -> None:
     with serve() as live:
         home.write_private(home.root() / "service" / "secrets.key", "0123")
@@ -213,7 +213,7 @@ def test_a_service_that_was_started_alone_is_noticed(serve: Callable[..., Any], 
 
 
 def test_newer_tables_are_refused_and_older_ones_migrated(
-    serve: Callable[..., Any], other: Callable[[], Settings], tmp_path: Path
+    serve: Callable[..., Any], other: Callable[[], ServiceSettings], tmp_path: Path
 ) -> None:
     with serve() as live, plane(live) as made:
         made.job()

@@ -6,9 +6,9 @@ from starlette.datastructures import Headers
 
 from service.api import middleware
 from service.errors import ProblemError
-from service.settings import Settings
+from service.settings import ServiceSettings
 
-SETTINGS = Settings(data=Path("/nowhere"), database_url="sqlite://", broker_url="redis://")
+SETTINGS = ServiceSettings(data=Path("/nowhere"), database_url="sqlite://", broker_url="redis://")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.estimation import calibration, estimates
-from service.estimation.calibration import Calibration, ForecastOutcome
+from service.estimation.calibration import ForecastCalibration, ForecastOutcome
 from service.estimation.estimates import EstimateInput, History, HistoryKey, Quantiles, RawEstimate, StepProgress
 from service.scheduler.model.jobs import EstimateSource
 
@@ -29,7 +29,7 @@ def outcome(raw: Quantiles, actual_us: int, basis: str = "limit") -> ForecastOut
 def test_what_is_published_is_ordered_never_negative_and_within_the_limit(
     past: list[tuple[list[int], int]], asked: list[int], limit: int | None
 ) -> None:
-    known = Calibration()
+    known = ForecastCalibration()
     for before, actual in past:
         known.add(outcome(Quantiles(*sorted(before)), actual))
     raw = RawEstimate(EstimateSource.LIMIT, "limit", Quantiles(*sorted(asked)))
@@ -39,7 +39,7 @@ def test_what_is_published_is_ordered_never_negative_and_within_the_limit(
 
 
 def test_nothing_is_corrected_by_a_few_jobs() -> None:
-    known, raw = Calibration(), RawEstimate(EstimateSource.LIMIT, "limit", Quantiles(1, 2, 3))
+    known, raw = ForecastCalibration(), RawEstimate(EstimateSource.LIMIT, "limit", Quantiles(1, 2, 3))
     for _ in range(calibration.LEAST - 1):
         known.add(outcome(Quantiles(1, 2, 3), 100))
     assert known.corrected(raw) == (1, 2, 3)
@@ -48,7 +48,7 @@ def test_nothing_is_corrected_by_a_few_jobs() -> None:
 
 
 def test_only_the_newest_of_the_same_basis_count() -> None:
-    known, raw = Calibration(), RawEstimate(EstimateSource.LIMIT, "limit", Quantiles(10, 10, 10))
+    known, raw = ForecastCalibration(), RawEstimate(EstimateSource.LIMIT, "limit", Quantiles(10, 10, 10))
     for actual in [1] * calibration.WINDOW + [20] * calibration.WINDOW:
         known.add(outcome(raw.quantiles, actual))
         known.add(outcome(raw.quantiles, 7, "progress"))
@@ -56,7 +56,7 @@ def test_only_the_newest_of_the_same_basis_count() -> None:
 
 
 def test_the_report() -> None:
-    known = Calibration()
+    known = ForecastCalibration()
     for actual in (1, 2, 4, 8):
         known.add(outcome(Quantiles(1, 4, 6), actual))
     (accuracy,) = known.report()
@@ -82,7 +82,7 @@ def simulated(rng: random.Random, spread: float, kinds: int) -> list[tuple[Histo
 @settings(max_examples=5, deadline=None)
 @given(st.integers(0, 10**6), st.floats(0.05, 2), st.integers(1, 60))
 def test_histories_come_out_calibrated(seed: int, spread: float, kinds: int) -> None:
-    known, accuracy = History(), Calibration()
+    known, accuracy = History(), ForecastCalibration()
     published: list[tuple[Quantiles, int]] = []
     for key, actual in simulated(random.Random(seed), spread, kinds):
         raw = known.raw(key)
@@ -100,7 +100,7 @@ def test_histories_come_out_calibrated(seed: int, spread: float, kinds: int) -> 
 @given(st.integers(0, 10**6), st.floats(0.05, 1), st.floats(0.5, 2))
 def test_progress_comes_out_calibrated(seed: int, spread: float, drift: float) -> None:
     """Steps after the first minute take `drift` times as long as those before, with log-normal luck."""
-    rng, accuracy = random.Random(seed), Calibration()
+    rng, accuracy = random.Random(seed), ForecastCalibration()
     published: list[tuple[Quantiles, int]] = []
     for _ in range(1_200):
         left = rng.randrange(100, 100_000)

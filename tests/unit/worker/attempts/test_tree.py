@@ -16,7 +16,7 @@ def job(tmp_path: Path) -> Job:
 
 
 def walk(job: Job, **manifest: Any) -> set[tuple[str, str]]:
-    found = tree.Walk(job.folder, os.getuid(), tree.Manifest(**manifest)).files()
+    found = tree.Walk(job.folder, os.getuid(), tree.BaselineManifest(**manifest)).files()
     return {(str(each.root), each.path) for each in found}
 
 
@@ -51,7 +51,7 @@ def test_links_pipes_and_other_users_files_are_not(job: Job, tmp_path: Path) -> 
     os.mkfifo(job.folder / "job" / "code" / "pipe")
     assert walk(job) == set()
     job.write("code/mine", b"x")
-    looked = tree.Walk(job.folder, os.getuid() + 1, tree.Manifest())
+    looked = tree.Walk(job.folder, os.getuid() + 1, tree.BaselineManifest())
     assert list(looked.files()) == []
     assert looked.passed_over == 2  # the file and the pipe
 
@@ -59,7 +59,7 @@ def test_links_pipes_and_other_users_files_are_not(job: Job, tmp_path: Path) -> 
 def test_names_that_no_system_could_hold_are_counted(job: Job) -> None:
     with (job.folder / "job" / "code" / os.fsdecode(b"\xff")).open("w"):
         pass
-    looked = tree.Walk(job.folder, os.getuid(), tree.Manifest())
+    looked = tree.Walk(job.folder, os.getuid(), tree.BaselineManifest())
     assert list(looked.files()) == []
     assert looked.passed_over == 1
 
