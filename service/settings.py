@@ -215,7 +215,7 @@ class ServiceEnvironment(BaseSettings):
         "`/run/torchyard/sign-in.sock`; without it none do.",
     )
     unix_sign_in: UnixSignIn = Field(
-        default=Settings.unix_sign_in,
+        default=ServiceSettings.unix_sign_in,
         description="Who may sign in there: `existing` users, `create` those of accounts of people that have none, or "
         "`off`. Existing ones alone by default, so that an account on the machine is no leave to use its GPUs.",
     )
