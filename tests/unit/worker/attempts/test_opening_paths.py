@@ -37,6 +37,7 @@ ALLOWED = {
             "shim/supervise",
             "shim/table",
             "trackers/journal",
+            "trackers/printed",
             "trackers/state",
         ),
     ],
