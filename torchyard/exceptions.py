@@ -25,6 +25,7 @@ TorchYardError
     ├── NoRedisError
     ├── AlreadyRunningError
     ├── PortTakenError
+    ├── InstallError
     └── StartError
 
 SpecWarning (a UserWarning)
@@ -99,6 +100,10 @@ class NoRedisError(StackError):
 
 class AlreadyRunningError(StackError):
     """A stack is already running in this TORCHYARD_HOME: use it, or end it with `yard down`."""
+
+
+class InstallError(StackError):
+    """The box could not be installed."""
 
 
 class PortTakenError(StackError):

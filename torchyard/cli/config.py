@@ -31,8 +31,7 @@ def check(json: common.Json = False) -> None:
     """
     from torchyard import settingsfile
 
-    found = [*_findings("service", ["service", "check-settings"]), *_findings("worker", ["worker", "--check-settings"])]
-    found = list(dict.fromkeys(found))
+    found = findings()
     if json:
         common.print_json({"file": str(settingsfile.path() or ""), "findings": found})
     else:
@@ -42,6 +41,12 @@ def check(json: common.Json = False) -> None:
         common.note(f"{len(found)} to mend" if found else "nothing to mend")
     if found:
         raise typer.Exit(1)
+
+
+def findings() -> list[str]:
+    """Return what is wrong with the settings of this machine's service and worker, as far as they are installed."""
+    service = _findings("service", ["service", "check-settings"])
+    return list(dict.fromkeys([*service, *_findings("worker", ["worker", "--check-settings"])]))
 
 
 def _findings(extra: str, words: list[str]) -> list[str]:

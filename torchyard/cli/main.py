@@ -15,6 +15,7 @@ from torchyard.cli import (
     box,
     config,
     discard,
+    install,
     jobs,
     logs,
     notices,
@@ -46,6 +47,7 @@ app = typer.Typer(
 )
 for group in (
     stack,
+    install,
     submit,
     jobs,
     queue,

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import torchyard
-from torchyard.cli import common, extras
+from torchyard.cli import common, config, extras, install
 
 PASS_ON = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
 
@@ -82,15 +82,18 @@ def down(
 
 
 def doctor(json: common.Json = False) -> None:
-    """Check this machine's stack: modes, owners, accounts, disk.
+    """Check this machine's stack: modes, owners, accounts, settings, units, disk.
 
     Prints each finding with its mend. Exits with 1 if there is one.
     """
     from torchyard import home
     from torchyard.stack import doctor as checks
+    from torchyard.stack import install as installation
 
     root, worker_folder = home.root(), home.worker_folder()
-    found = checks.findings(root, worker_folder)
+    found = [*checks.findings(root, worker_folder), *config.findings()]
+    if installation.is_installed(plan := install.plan()):
+        found += [each for each in installation.findings(plan) if each not in found]
     if json:
         common.print_json({"findings": found})
     else:

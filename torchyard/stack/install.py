@@ -1,0 +1,351 @@
+"""Installation of one box by systemd: accounts, folders, units and settings, as a plan that is made or only compared.
+
+As root, service and Redis run as an account of their own, and the worker as root, which starts each job as its owner's.
+As a user, there is one unit, which holds up the stack of ``yard up``.
+"""
+
+import configparser
+import os
+import pwd
+import secrets
+import shlex
+import shutil
+import stat
+import subprocess
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from torchyard import home
+from torchyard.exceptions import InstallError
+
+#: The account of service and Redis.
+ACCOUNT: Final = "torchyard"
+NOLOGIN: Final = "/usr/sbin/nologin"
+_UNIT_HEAD: Final = "# Written by `yard install`; `yard doctor` compares it.\n"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Account:
+    """A system account that nobody logs in to."""
+
+    name: str
+    folder: Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Folder:
+    """A folder with its mode and owner."""
+
+    path: Path
+    mode: int
+    owner: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class File:
+    """A file with its mode and owner; one that is `kept` is written only where there is none."""
+
+    path: Path
+    mode: int
+    owner: str
+    text: str = field(repr=False)
+    kept: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What an installation consists of, in the order in which it is made."""
+
+    accounts: tuple[Account, ...] = ()
+    folders: tuple[Folder, ...]
+    files: tuple[File, ...]
+    start: str
+    """What is typed afterwards."""
+
+    @property
+    def units(self) -> tuple[File, ...]:
+        """Units of systemd among the files."""
+        return tuple(file for file in self.files if file.path.suffix == ".service")
+
+
+def machine(python: Path, redis: str, *, account: str = ACCOUNT, prefix: Path = Path("/")) -> Plan:
+    """Return the plan of a whole machine, for root; `prefix` stands in the place of ``/`` for files, not in units."""
+    own, worker, etc = Path("/var/lib/torchyard"), home.SHARED_WORKER_FOLDER, Path("/etc/torchyard")
+    units = prefix / "etc/systemd/system"
+
+    def at(path: Path) -> Path:
+        return prefix / path.relative_to("/")
+
+    password = secrets.token_hex(24)
+    files = (
+        File(
+            path=at(own / "redis.conf"),
+            mode=0o600,
+            owner=account,
+            kept=True,
+            text=f'bind 127.0.0.1\nport 6379\nrequirepass {password}\ndir {own}\nsave ""\nappendonly no\n',
+        ),
+        File(
+            path=at(own / "settings.yaml"),
+            mode=0o600,
+            owner=account,
+            kept=True,
+            text=f"# docs/settings.md has every setting; `yard config check` checks them.\n"
+            f"service:\n  redis_url: redis://:{password}@127.0.0.1:6379/0\n  visibility: project\n",
+        ),
+        File(
+            path=at(etc / "worker.env"),
+            mode=0o600,
+            owner="root",
+            kept=True,
+            text="TORCHYARD_URL=http://127.0.0.1:8765\n",
+        ),
+        File(path=units / "torchyard-redis.service", mode=0o644, owner="root", text=_redis_unit(redis, own, account)),
+        File(path=units / "torchyard.service", mode=0o644, owner="root", text=_service_unit(python, own, account)),
+        File(path=units / "torchyard-worker.service", mode=0o644, owner="root", text=_worker_unit(python, own, worker)),
+    )
+    return Plan(
+        accounts=(Account(name=account, folder=own),),
+        folders=(
+            Folder(path=at(own), mode=0o700, owner=account),
+            Folder(path=at(worker), mode=0o711, owner="root"),
+            Folder(path=at(worker / "attempts"), mode=0o711, owner="root"),
+            Folder(path=at(etc), mode=0o700, owner="root"),
+        ),
+        files=files,
+        start="systemctl daemon-reload && systemctl enable --now torchyard-redis torchyard torchyard-worker",
+    )
+
+
+def person(python: Path, folder: Path, units: Path) -> Plan:
+    """Return the plan of a user's own stack, whose home folder is `folder`."""
+    owner = home.account_name()
+    text = _unit(
+        "TorchYard",
+        {
+            "Type": "exec",
+            "Environment": f"TORCHYARD_HOME={folder}",
+            "ExecStart": f"{python} -m torchyard.cli.main up",
+            "Restart": "on-failure",
+            **_JOBS_GO_ON,
+        },
+        "default.target",
+    )
+    return Plan(
+        folders=(Folder(path=folder, mode=0o700, owner=owner),),
+        files=(
+            File(
+                path=folder / "settings.yaml",
+                mode=0o600,
+                owner=owner,
+                kept=True,
+                text="# docs/settings.md has every setting; `yard config check` checks them.\nservice: {}\n",
+            ),
+            File(path=units / "torchyard.service", mode=0o644, owner=owner, text=text),
+        ),
+        start="systemctl --user daemon-reload && systemctl --user enable --now torchyard && loginctl enable-linger",
+    )
+
+
+_JOBS_GO_ON: Final = {
+    "KillMode": "process",
+    "OOMPolicy": "continue",
+    "Delegate": "yes",
+    "DelegateSubgroup": "worker",
+    "TasksMax": "infinity",
+    "LimitNOFILE": "65536",
+}
+
+
+def _redis_unit(redis: str, own: Path, account: str) -> str:
+    service = {"Type": "exec", "User": account, "ExecStart": f"{redis} {own}/redis.conf", "Restart": "always"}
+    return _unit("Redis of TorchYard", service)
+
+
+def _service_unit(python: Path, own: Path, account: str) -> str:
+    service = {
+        "Type": "exec",
+        "User": account,
+        "Environment": f"TORCHYARD_HOME={own}",
+        "ExecStart": f"{python} -m service",
+        "ExecReload": "/bin/kill -HUP $MAINPID",
+        "Restart": "always",
+        "RestartSec": "2",
+        "NoNewPrivileges": "yes",
+        "PrivateTmp": "yes",
+        "ProtectSystem": "full",
+        "LimitNOFILE": "65536",
+    }
+    return _unit("TorchYard service", service, after="torchyard-redis.service")
+
+
+def _worker_unit(python: Path, own: Path, worker: Path) -> str:
+    words = f"-m worker --join ${{TORCHYARD_URL}} --token-file {own}/node.token --home {worker}"
+    service = {
+        "Type": "exec",
+        "EnvironmentFile": "/etc/torchyard/worker.env",
+        "ExecStart": f"{python} {words}",
+        "Restart": "always",
+        "RestartSec": "2",
+        **_JOBS_GO_ON,
+        "LimitMEMLOCK": "infinity",
+    }
+    return _unit("TorchYard worker", service, after="torchyard.service")
+
+
+def _unit(what: str, service: dict[str, str], wanted_by: str = "multi-user.target", after: str = "") -> str:
+    first = {"Description": what, **({"After": after, "Wants": after} if after else {})}
+    parts = {"Unit": first, "Service": service, "Install": {"WantedBy": wanted_by}}
+    return _UNIT_HEAD + "\n".join(
+        f"[{name}]\n" + "".join(f"{key}={value}\n" for key, value in part.items()) for name, part in parts.items()
+    )
+
+
+def steps(plan: Plan) -> list[str]:
+    """Return what `apply` does, one line each."""
+    made = [f"account {each.name}, without a login, for service and Redis" for each in plan.accounts]
+    made += [f"folder {each.path} (mode {each.mode:04o}, owner {each.owner})" for each in plan.folders]
+    made += [
+        f"file {each.path} (mode {each.mode:04o}, owner {each.owner}){', left as it is' if _is_left(each) else ''}"
+        for each in plan.files
+    ]
+    return made
+
+
+def apply(plan: Plan) -> None:
+    """Make all that the plan consists of; what is there gets its mode and owner, and settings stay as they are."""
+    for account in plan.accounts:
+        if _uid(account.name) is None:
+            _add_account(account)
+    for folder in plan.folders:
+        folder.path.mkdir(parents=True, exist_ok=True)
+        _give(folder)
+    for file in plan.files:
+        file.path.parent.mkdir(parents=True, exist_ok=True)
+        if not _is_left(file):
+            home.write_private(file.path, file.text)
+        _give(file)
+
+
+def _is_left(file: File) -> bool:
+    return file.kept and file.path.exists()
+
+
+def _add_account(account: Account) -> None:
+    useradd = shutil.which("useradd")
+    if useradd is None:
+        raise InstallError(f"useradd is not here: make a system account {account.name} yourself, and try again")
+    options = ["--system", "--user-group", "--no-create-home", "--home-dir", str(account.folder), "--shell", NOLOGIN]
+    done = subprocess.run([useradd, *options, account.name], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise InstallError(f"the account {account.name} cannot be made: {done.stderr.strip()}")
+
+
+def _give(what: Folder | File) -> None:
+    uid = _uid(what.owner)
+    if uid is None:
+        raise InstallError(f"there is no account {what.owner}")
+    if what.path.is_symlink():
+        raise InstallError(f"{what.path} is a link: remove it, and try again")
+    os.chown(what.path, uid, -1)
+    what.path.chmod(what.mode)
+
+
+def _uid(name: str) -> int | None:
+    try:
+        return pwd.getpwnam(name).pw_uid
+    except KeyError:
+        return None
+
+
+def is_installed(plan: Plan) -> bool:
+    """Return whether any unit of the plan was written here by `yard install`."""
+    return any(file.path.is_file() and file.path.read_text().startswith(_UNIT_HEAD) for file in plan.units)
+
+
+def findings(plan: Plan) -> Iterator[str]:
+    """Yield what differs from the plan, each with its mend."""
+    for account in plan.accounts:
+        yield from _of_account(account)
+    everything: list[Folder | File] = [*plan.folders, *plan.files]
+    for what in everything:
+        yield from _of_path(what)
+    for unit in plan.units:
+        if unit.path.is_file():
+            yield from _of_unit(unit)
+
+
+def _of_account(account: Account) -> Iterator[str]:
+    try:
+        found = pwd.getpwnam(account.name)
+    except KeyError:
+        yield f"there is no account {account.name}, as which service and Redis run: `yard install`"
+        return
+    if found.pw_uid == 0:
+        yield f"the account {account.name} is root, so jobs cannot be kept from the service: remove it, `yard install`"
+    if not found.pw_shell.endswith(("nologin", "false")):
+        yield f"the account {account.name} has a login ({found.pw_shell}): `usermod -s {NOLOGIN} {account.name}`"
+
+
+def _of_path(what: Folder | File) -> Iterator[str]:
+    kind = "folder" if isinstance(what, Folder) else "file"
+    if not what.path.exists():
+        yield f"there is no {kind} {what.path}: `yard install` makes it"
+        return
+    status = what.path.stat()
+    mode, uid = stat.S_IMODE(status.st_mode), _uid(what.owner)
+    if mode != what.mode:
+        yield f"{what.path} has mode {mode:04o} instead of {what.mode:04o}: `chmod {what.mode:04o} {what.path}`"
+    if uid is not None and status.st_uid != uid:
+        yield f"{what.path} belongs to {_name(status.st_uid)} instead of {what.owner}: `chown {what.owner} {what.path}`"
+
+
+def _name(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
+def _of_unit(unit: File) -> Iterator[str]:
+    try:
+        there, wanted = _directives(unit.path.read_text()), _directives(unit.text)
+    except configparser.Error as error:
+        yield f"{unit.path} is no unit that can be read ({error.message}): `yard install` writes it anew"
+        return
+    for key, value in wanted.items():
+        if key == "ExecStart":
+            yield from _of_program(unit.path, there.get(key, ""), value)
+        elif there.get(key) != value:
+            now = f"is {there[key]}" if key in there else "is missing"
+            yield f"{unit.path}: {key} {now} instead of {value}: mend it (`yard install` writes it anew), daemon-reload"
+
+
+def _of_program(unit: Path, there: str, wanted: str) -> Iterator[str]:
+    """The interpreter may be another, if it is there; the arguments may not."""
+    words, expected = shlex.split(there), shlex.split(wanted)
+    if not words:
+        yield f"{unit}: ExecStart is missing: `yard install` writes it anew"
+    elif not os.access(words[0], os.X_OK):
+        yield f"{unit}: ExecStart names {words[0]}, which is no program that can be run: install TorchYard there"
+    elif words[1:] != expected[1:]:
+        yield f"{unit}: ExecStart has other arguments than {shlex.join(expected[1:])}: `yard install` writes it anew"
+
+
+def _directives(text: str) -> dict[str, str]:
+    parser = configparser.RawConfigParser(strict=False)
+    parser.optionxform = str  # type: ignore[assignment,method-assign]  # how it is told to keep the case
+    parser.read_string(text)
+    return dict(parser["Service"]) if parser.has_section("Service") else {}
+
+
+def verified(units: Iterable[File]) -> str:
+    """Return what ``systemd-analyze verify`` says against units; empty where it is not installed."""
+    program = shutil.which("systemd-analyze")
+    if program is None:
+        return ""
+    paths = [str(unit.path) for unit in units]
+    done = subprocess.run([program, "verify", *paths], capture_output=True, text=True, check=False)
+    return done.stderr.strip() if done.returncode else ""
