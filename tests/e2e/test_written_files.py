@@ -1,6 +1,8 @@
 """Scripts that write into their working folder, as people's do: nothing is lost, and they go on where they were."""
 
+import hashlib
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -52,6 +54,19 @@ for step in range(100000):
     if last and step > 5:
         break
     time.sleep(0.02)
+"""
+
+
+#: Trains for 30 s and tells so on a bar, as tqdm draws one; saves nothing before the end.
+BAR = """
+import os, pathlib, sys, time
+pathlib.Path(f"begun-{os.environ.get('TORCHYARD_ATTEMPT_ID', '')}").touch()
+weight, pace = 1, float(sys.argv[1])
+for step in range(1, 61):
+    weight = weight * 6364136223846793005 % 2**64 + 1
+    time.sleep(pace)
+    print(f"\\r{step * 100 // 60}%|###   | {step}/60 [00:10<00:20,  2.00it/s]", end="", file=sys.stderr, flush=True)
+pathlib.Path("model.bin").write_bytes(weight.to_bytes(8, "big"))
 """
 
 
@@ -260,3 +275,52 @@ def test_a_job_that_restores_our_checkpoint_begins_with_what_it_was_submitted_wi
     assert settled(yard, again).state is JobState.SUCCEEDED
     (attempt,) = yard.client.attempts(again.id)
     assert (attempt.carried_from, attempt.resumed_from_step is not None) == (None, True)
+
+
+@pytest.fixture
+def short_trials(yard: Stack) -> Iterator[None]:
+    yard.client.set_policy(Policy(time_slice=12, min_run=1, preemption_cost=0))
+    yield
+    yard.client.set_policy(Policy())
+
+
+@pytest.mark.usefixtures("short_trials")
+def test_a_plain_script_is_tried_put_back_and_ends_as_if_nothing_had_been(yard: Stack, project: Path) -> None:
+    (project / "bar.py").write_text(BAR)
+    undisturbed = project.parent / "undisturbed"
+    undisturbed.mkdir()
+    subprocess.run([sys.executable, project / "bar.py", "0"], cwd=undisturbed, check=True, capture_output=True)
+    command = ("run", "--gpus", "1", "--launcher", "python", "--", "python", "bar.py", "0.5")
+    with subprocess.Popen(
+        [*stack.YARD, *command], cwd=project, env=yard.environment, stdout=subprocess.DEVNULL
+    ) as follower:
+        found = lambda: [each for each in yard.client.jobs() if each.name == "project-bar" and each.progress]  # noqa: E731
+        (job,) = wait.until(found, seconds=60, what="its first step")
+        run(yard, project, "--gpus", "2", detach=True)
+        other = newest(yard)
+        assert yard.client.wait(other.id, timeout_s=90).state is JobState.SUCCEEDED
+        assert settled(yard, job).state is JobState.SUCCEEDED
+        assert follower.wait(60) == 0
+    first, second = yard.client.attempts(job.id)
+    assert (first.state, second.carried_from) == (AttemptState.PREEMPTED, None)
+    written = {name for _, name in names(yard, job)}
+    assert len([name for name in written if name.startswith("begun-")]) == 1
+    (model,) = [each for each in yard.client.outputs(job.id) if each.name == "model.bin"]
+    assert model.sha256 == hashlib.sha256((undisturbed / "model.bin").read_bytes()).hexdigest()
+    assert "put-back" in {event.kind for event in yard.client.events(job.id)}
+
+
+@pytest.mark.usefixtures("short_trials")
+def test_a_slot_kept_for_a_wide_job_is_not_empty_while_a_short_one_waits(yard: Stack, project: Path) -> None:
+    whole = {"launcher": "none", "command": ["sleep", "600"], "resources": {"gpus": 1}}
+    holder = yard.client.submit({**whole, "preemptible": False})
+    wait.until(lambda: yard.client.job(holder.id).state is JobState.RUNNING, seconds=60, what="the holder")
+    wide = yard.client.submit({**whole, "command": ["true"], "resources": {"gpus": 2}, "priority": "high"})
+    (project / "brief.py").write_text("pass")
+    done = yard.yard("run", "--gpus", "1", "--launcher", "python", "--", "python", "brief.py", cwd=project)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert yard.client.job(wide.id).state is JobState.QUEUED
+    assert yard.client.job(holder.id).state is JobState.RUNNING
+    for job in (holder, wide):
+        yard.client.cancel(job.id)
+        settled(yard, job)
