@@ -1,5 +1,6 @@
 """Obstacles that keep one waiting job from starting, as plain data; `reasons` puts them into words."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -72,6 +73,8 @@ class Blocker:
     needed: int = 0
     free: int = 0
     jobs: tuple[JobId, ...] = ()
+    #: When what is kept is expected to be taken; infinite if nothing tells.
+    until_us: float = math.inf
 
 
 def blockers(state: SchedulerState, job: JobId, now_us: int, policy: Policy) -> list[Blocker]:
@@ -203,7 +206,7 @@ def _of_others(request: PlacementRequest, node: str, done: SchedulingPass) -> Bl
         return Blocker(obstacle=Obstacle.RESERVED, node=node, reservation=reservations[0])
     hold = cluster.holds.get(node)
     if hold is not None and not hold.lets(request):
-        return Blocker(obstacle=Obstacle.KEPT, node=node, jobs=(hold.job,))
+        return Blocker(obstacle=Obstacle.KEPT, node=node, jobs=(hold.job,), until_us=hold.until_us)
     return Blocker(obstacle=Obstacle.BEHIND, node=node, jobs=done.given(node))
 
 

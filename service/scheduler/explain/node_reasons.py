@@ -121,7 +121,12 @@ def unstoppable(given: ReasonInputs, found: Iterable[Blocker]) -> Iterable[Reaso
 
 
 def kept(given: ReasonInputs, blocker: Blocker) -> Reason:
-    return _behind(given, blocker, f"what is free on node {blocker.node} is kept for")
+    found = _behind(given, blocker, f"what is free on node {blocker.node} is kept for")
+    until = moment(blocker.until_us) if blocker.until_us > given.now_us else None
+    if until is None:
+        return found
+    sooner = f"and can start at about {times.words(until)}: a job whose time_limit ends before that may start there"
+    return found.model_copy(update={"message": f"{found.message}, {sooner}", "until": until})
 
 
 def behind(given: ReasonInputs, blocker: Blocker) -> Reason:

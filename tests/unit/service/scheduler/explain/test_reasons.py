@@ -225,14 +225,22 @@ def test_who_comes_first() -> None:
     first_, second = waits(0, 4, priority=2), waits(1, minutes=600)
     found = first(state(first_, second, runs(2, "a0")))
     assert (found.code, found.jobs) == ("behind", ["j0"])
-    assert found.message == "what is free on node a is kept for job 0 (bob), which comes first"
+    assert found.message == (
+        "what is free on node a is kept for job 0 (bob), which comes first, and can start at about 2023-11-15 00:14 "
+        "UTC: a job whose time_limit ends before that may start there"
+    )
     given = first(state(first_, second))
     assert given.message == "what is free on node a goes to job 0 (bob), which comes first"
 
 
 def test_of_jobs_of_unknown_length_the_first_comes_first() -> None:
     made = state(waits(0, 4, minutes=None), waits(1, minutes=None), runs(2, "a0", limit_us=HOUR))
-    assert first(made).message == "what is free on node a is kept for job 0 (bob), which comes first"
+    found = first(made)
+    assert found.message.startswith(
+        "what is free on node a is kept for job 0 (bob), which comes first, and can start at "
+    )
+    assert found.message.endswith(": a job whose time_limit ends before that may start there")
+    assert found.until is not None
 
 
 def test_reservations() -> None:
