@@ -24,7 +24,7 @@ AccountKey = tuple[AccountKind, str]
 EVERYBODY = "*"
 WEEK_DAYS = 7
 _ACCOUNTS = cast("Table", Account.__table__)
-LIMITS = ("weight", "max_gpus", "max_gpu_hours", "max_queued")
+LIMITS = ("weight", "max_gpus", "max_gpu_hours", "max_queued", "max_storage")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +35,7 @@ class EffectiveLimits:
     max_gpus: int | None = None
     max_gpu_hours: float | None = None
     max_queued: int | None = None
+    max_storage: int | None = None
 
 
 StoredAccounts = Mapping[AccountKey, AccountRecord]
@@ -143,17 +144,24 @@ def check_queued(tx: Connection, owner: tuple[str, str], project: str, more: int
     With `lock`, submissions which overlap cannot pass together; the transaction must be one that writes.
     """
     user, user_name = owner
-    records = _read(tx, _LOCKED_LIMITS if lock else _QUEUE_LIMITS, user=user, project=project)
+    records = _read(tx, _LOCKED_LIMITS if lock else _SUBMISSION_LIMITS, user=user, project=project)
     if records:
         _check_one(tx, limits(records, ("user", user)), Job.user_id == user, f"user {user_name}", more)
         _check_one(tx, limits(records, ("project", project)), Job.project == project, f"project {project}", more)
 
 
+def of_submission(tx: Connection, user: str, project: str) -> dict[AccountKey, EffectiveLimits]:
+    """Return the limits of the user (an id) and the project that a submission counts for."""
+    records = _read(tx, _SUBMISSION_LIMITS, user=user, project=project)
+    keys: tuple[AccountKey, ...] = (("user", user), ("project", project))
+    return {key: limits(records, key) for key in keys} if records else {}
+
+
 #: Built once: every submission asks.
-_QUEUE_LIMITS = (
+_SUBMISSION_LIMITS = (
     select(*_ACCOUNTS.columns)
     .where(
-        _ACCOUNTS.c.max_queued.is_not(None),
+        or_(_ACCOUNTS.c.max_queued.is_not(None), _ACCOUNTS.c.max_storage.is_not(None)),
         or_(
             and_(_ACCOUNTS.c.kind == "user", _ACCOUNTS.c.name.in_((bindparam("user"), EVERYBODY))),
             and_(_ACCOUNTS.c.kind == "project", _ACCOUNTS.c.name.in_((bindparam("project"), EVERYBODY))),
@@ -161,7 +169,7 @@ _QUEUE_LIMITS = (
     )
     .order_by(_ACCOUNTS.c.kind, _ACCOUNTS.c.name)
 )
-_LOCKED_LIMITS = _QUEUE_LIMITS.with_for_update()
+_LOCKED_LIMITS = _SUBMISSION_LIMITS.with_for_update()
 
 
 def _check_one(tx: Connection, counts: EffectiveLimits, theirs: Any, who: str, more: int) -> None:

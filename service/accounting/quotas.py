@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 
 from sqlalchemy import Connection, func, select
 
-from service.accounting import accounts, usage
+from service.accounting import accounts, storage, usage
 from service.accounting.accounts import EVERYBODY, AccountKey
 from service.accounting.gpu_time import HOUR_US
 from service.accounting.policy_settings import current_policy
@@ -72,6 +72,7 @@ def _of_kind(tx: Connection, kind: AccountKind, running: Sequence[RunningUsage],
             gpus=seen.gpus.get(key, 0),
             gpu_hours=round(seen.week_us[key] / HOUR_US, 4),
             queued=seen.queued.get(key, 0),
+            storage=seen.storage.get(key, 0),
             usage=round(usages[key] / 3600, 4),
             used=round(usages[key] / (sum(usages.values()) or 1.0), 6),
             share=round(accounts.shares(weights, [*active, key] if key not in active else active)[key], 6),
@@ -99,6 +100,7 @@ class _Consumption:
 
     gpus: dict[str, int]
     queued: dict[str, int]
+    storage: dict[str, int]
     #: GPU time of the last seven days, with what runs; and all of what runs.
     week_us: Counter[str]
     running_us: Counter[str]
@@ -116,6 +118,7 @@ class _Consumption:
         return cls(
             gpus=_gpus(tx, kind),
             queued=accounts.queued(tx, kind),
+            storage=storage.held(tx, kind),
             week_us=week_us,
             running_us=running_us,
             now=now,

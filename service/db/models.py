@@ -329,6 +329,8 @@ class Account(Base):
     #: GPU-hours in any seven days.
     max_gpu_hours: Mapped[float | None]
     max_queued: Mapped[int | None]
+    #: Bytes in the artifact store with which nothing more is taken.
+    max_storage: Mapped[int | None]
     #: GPU-seconds of ended attempts, halved every half-life, as of `usage_us`.
     usage: Mapped[float] = mapped_column(default=0.0)
     usage_us: Mapped[int] = mapped_column(default=0)

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, bindparam, select
 from sqlalchemy.exc import IntegrityError
 
-from service.accounting import accounts
+from service.accounting import accounts, storage
 from service.db import idempotency, upsert
 from service.db.engine import Database
 from service.db.models import Project, Snapshot
@@ -173,6 +173,7 @@ def _check_secrets(tx: Connection, submission: Submission, plan: planning.Submis
 def _check_quotas(tx: Connection, submission: Submission, plan: planning.SubmissionPlan, *, lock: bool) -> None:
     owner = (submission.caller.user_id, submission.caller.name)
     accounts.check_queued(tx, owner, submission.spec.project, len(plan.jobs), lock=lock)
+    storage.check(tx, owner, submission.spec.project)
 
 
 def _check_snapshot(tx: Connection, submission: Submission) -> None:

@@ -36,8 +36,9 @@ class QuotaLimits(Entitlement):
     @model_validator(mode="before")
     @classmethod
     def _no_queue(cls, data: object) -> object:
-        if isinstance(data, Mapping) and "max_queued" in data:
-            raise ValueError("max_queued: a simulation refuses no submission, so leave it out")
+        refused = [name for name in ("max_queued", "max_storage") if isinstance(data, Mapping) and name in data]
+        if refused:
+            raise ValueError(f"{refused[0]}: a simulation refuses no submission, so leave it out")
         return data
 
 

@@ -7,6 +7,7 @@ from pydantic import AwareDatetime, ConfigDict, Field
 
 from torchyard.api.base import Resource, Text
 from torchyard.api.identity import Role
+from torchyard.quantities import Size
 from torchyard.spec.base import NAME
 
 AccountKind = Literal["user", "project"]
@@ -33,6 +34,8 @@ class QuotaValues(Entitlement):
 
     max_queued: Annotated[int, Field(ge=0, le=1_000_000_000)] | None = None
     """Jobs that wait."""
+    max_storage: Annotated[Size, Field(ge=0, lt=2**63)] | None = None
+    """Bytes that its jobs hold in the store (checkpoints, files, logs); with so many, nothing more is taken."""
 
 
 class Standing(Resource):
@@ -43,6 +46,8 @@ class Standing(Resource):
     #: Of the last seven days, with what runs; of a shared GPU, the part.
     gpu_hours: float
     queued: int
+    #: Bytes of stored checkpoints, files and logs.
+    storage: int = 0
     #: GPU-hours that still count against the share: halved every half-life of the policy.
     usage: float
     #: Part of all such usage, and the part that the weight stands for among those who want something now.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from torchyard.api.sharing import Digest, Hours, Quota, QuotaValues, UsageRow
 
 KINDS = ("useful", "idle", "failed", "lost", "total")
-LIMITS = ("weight", "max_gpus", "max_gpu_hours", "max_queued")
+LIMITS = ("weight", "max_gpus", "max_gpu_hours", "max_queued", "max_storage")
 
 
 def register(app: typer.Typer) -> None:
@@ -62,7 +62,7 @@ def list_quotas(json: common.Json = False) -> None:
         common.print_json(found)
         return
 
-    columns = ("", "NAME", "WEIGHT", "SHARE", "USED", "GPUS", "GPU-HOURS (7 DAYS)", "QUEUED")
+    columns = ("", "NAME", "WEIGHT", "SHARE", "USED", "GPUS", "GPU-HOURS (7 DAYS)", "QUEUED", "STORED")
     with common.table(*columns) as table:
         for quota in found:
             table.add_row(*_quota_row(quota))
@@ -72,10 +72,19 @@ def _quota_row(quota: "Quota") -> tuple[str, ...]:
     now, counts = quota.standing, quota.effective
     weight = "1" if counts.weight is None else f"{counts.weight:g}"
     if now is None:
-        return quota.kind, "*", weight, "", "", *(_of("", limit) for limit in _limits(counts))
+        return quota.kind, "*", weight, "", "", *(_of("", limit) for limit in _limits(counts)), _stored(quota)
     had = (f"{now.gpus:g}", _hours(now.gpu_hours), str(now.queued))
     shown = (_of(value, limit) for value, limit in zip(had, _limits(counts), strict=True))
-    return quota.kind, quota.name, weight, f"{now.share:.0%}", f"{now.used:.0%}", *shown
+    return quota.kind, quota.name, weight, f"{now.share:.0%}", f"{now.used:.0%}", *shown, _stored(quota)
+
+
+def _stored(quota: "Quota") -> str:
+    """``1.2 TiB of 2.0 TiB``: what its jobs hold in the store, and what they may."""
+    from torchyard.quantities import format_size
+
+    held = "" if quota.standing is None else format_size(quota.standing.storage)
+    most = quota.effective.max_storage
+    return held if most is None else f"{held} of {format_size(most)}".strip()
 
 
 def _limits(values: "QuotaValues") -> tuple[float | None, ...]:
@@ -95,20 +104,29 @@ def set_quota(
     ] = None,
     max_gpu_hours: Annotated[str | None, typer.Option(help="GPU-hours in any seven days.")] = None,
     max_queued: Annotated[str | None, typer.Option(help="Jobs that wait.")] = None,
+    max_storage: Annotated[
+        str | None, typer.Option(help="Bytes in the store with which no more jobs are taken, such as 2TiB.")
+    ] = None,
     json: common.Json = False,
 ) -> None:
     """Set quotas (administrators); `none` takes a value away."""
     from torchyard.api.sharing import QuotaValues
 
-    given = dict(zip(LIMITS, (weight, max_gpus, max_gpu_hours, max_queued), strict=True))
+    given = dict(zip(LIMITS, (weight, max_gpus, max_gpu_hours, max_queued, max_storage), strict=True))
     values = {limit: None if text == "none" else text for limit, text in given.items() if text is not None}
     with common.connect() as client:
         made = client.set_quota(kind, name, common.checked(QuotaValues, values))
     if json:
         common.print_json(made)
     else:
-        words = [f"{limit} {value:g}" for limit, value in made.own.model_dump().items() if value is not None]
+        words = [_limit_words(limit, value) for limit, value in made.own.model_dump().items() if value is not None]
         common.note(f"{made.kind} {made.name}: {', '.join(words) or 'no values of their own'}")
+
+
+def _limit_words(limit: str, value: float) -> str:
+    from torchyard.quantities import format_size
+
+    return f"{limit} {format_size(round(value)) if limit == 'max_storage' else format(value, 'g')}"
 
 
 def usage(

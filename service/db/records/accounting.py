@@ -18,5 +18,6 @@ class AccountRecord(Record):
     max_gpus: int | None
     max_gpu_hours: float | None
     max_queued: int | None
+    max_storage: int | None
     usage: float
     usage_us: int

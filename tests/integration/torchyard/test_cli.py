@@ -339,6 +339,11 @@ def test_how_the_box_is_shared(yard: Callable[..., Done], data_plane: Plane, tmp
     assert made.err == "user ada: weight 2.5, max_gpus 4\n"
     assert "0 of 4" in yard("quota", "ls").out
     assert yard("quota", "set", "user", "ada", "--max-gpus", "none", "--json").json["own"]["max_gpus"] is None
+    assert (
+        yard("quota", "set", "user", "ada", "--max-storage", "2TiB").err
+        == "user ada: weight 2.5, max_storage 2.0 TiB\n"
+    )
+    assert "0 B of 2.0 TiB" in yard("quota", "ls").out
     assert yard("quota", "set", "project", "*", "--max-queued", "few").err.startswith("yard: max_queued: ")
     assert {each["name"] for each in yard("quota", "ls", "--json").json} >= {"*", "ada", "default"}
 

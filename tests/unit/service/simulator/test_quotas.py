@@ -30,6 +30,10 @@ def test_who_has_no_value_of_their_own_has_everybodys(tmp_path: Path) -> None:
         ("users: {ada: {max_gpu: 1}}", "users.ada.max_gpu: unknown field; did you mean max_gpus?"),
         ("projects: {p: {weight: 0}}", "projects.p.weight: 0 is too small: it must be greater than 0"),
         ("users: {ada: {max_queued: 1}}", "users.ada: max_queued: a simulation refuses no submission, so leave it out"),
+        (
+            "users: {ada: {max_storage: 1}}",
+            "users.ada: max_storage: a simulation refuses no submission, so leave it out",
+        ),
         ("[ada]", "quotas are two mappings, `users` and `projects`, such as"),
         ("{", "is not valid YAML"),
     ],

@@ -5,15 +5,18 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
-from sqlalchemy import insert, select
+from sqlalchemy import insert, select, update
 
 from service.accounting.gpu_time import DAY_US
 from service.accounting.policy_settings import current_policy
-from service.db.models import Account, Audit, Device, Node, Reservation, Usage, User
+from service.db.models import Account, Audit, Device, Job, Node, Reservation, Usage, User
 from tests.support.live import Live
+from tests.support.plane import plane, sha256
 from tests.support.specs import spec
 from tests.support.wait import until
+from torchyard import wire
 from torchyard.ids import now_us
+from torchyard.quantities import format_size
 from torchyard.spec.policy import Order, Policy
 
 API = "/api/v1"
@@ -85,9 +88,11 @@ def test_quotas_are_set_and_taken_away(live_service: Live) -> None:
         "max_gpus": 8,
         "max_gpu_hours": None,
         "max_queued": None,
+        "max_storage": None,
     }
     made = client.put(f"{API}/quotas/user/ada", json={"max_gpus": 2, "max_gpu_hours": 100})
-    assert made.json()["own"] == {"weight": None, "max_gpus": 2, "max_gpu_hours": 100, "max_queued": None}
+    nothing = {"max_queued": None, "max_storage": None}
+    assert made.json()["own"] == {"weight": None, "max_gpus": 2, "max_gpu_hours": 100, **nothing}
     client.put(f"{API}/quotas/user/ada", json={"max_gpus": None})
     found = quota(client, "user", "ada")
     assert (found["own"]["max_gpus"], found["effective"]["max_gpus"], found["own"]["max_gpu_hours"]) == (None, 8, 100)
@@ -102,6 +107,8 @@ WRONG_QUOTAS: list[dict[str, Any]] = [
     {"weight": -1},
     {"max_gpus": -1},
     {"max_queued": 10**30},
+    {"max_storage": "-1GiB"},
+    {"max_storage": 2**63},
     {"gpus": 1},
 ]
 
@@ -144,6 +151,38 @@ def test_no_more_jobs_wait_than_the_quotas_allow(live_service: Live) -> None:
     live_service.client.put(f"{API}/quotas/project/*", json={"max_queued": 3})
     with live_service.as_token(ada) as client:
         assert "project default has 3" in refused(client.post(f"{API}/jobs", json=spec()), "max_queued", 403)
+
+
+def test_whoever_holds_all_the_storage_that_they_may_submits_nothing_more(live_service: Live) -> None:
+    ada = add_user(live_service, "ada")
+    client, job = live_service.client, spec(resources={"gpus": 0})
+    with plane(live_service) as served:
+        seeded, other = served.job(), served.job()
+        with served.ctx.db.write() as tx:
+            mine = select(User.id).where(User.name == "ada").scalar_subquery()
+            tx.execute(update(Job).where(Job.id == seeded.job).values(user_id=mine))
+        for held in (seeded, other):
+            served.checkpoint(held, 7, {"state.pt": held.job.encode() * 100})
+            served.log(held, 0, b"x" * 1000)
+        written = wire.WrittenFile(path="x", size=50, sha256=sha256(b"y" * 50), root=wire.Root.OUTPUT)
+        served.post(seeded, "outputs", wire.OutputReport(files=[], written=[written]))
+    held_bytes = len(seeded.job) * 100 + 1000 + 50
+    client.put(f"{API}/quotas/user/ada", json={"max_storage": held_bytes + 1})
+    assert quota(client, "user", "ada")["standing"]["storage"] == held_bytes
+    with live_service.as_token(ada) as own:
+        assert own.post(f"{API}/jobs", json=job).status_code == 201
+        client.put(f"{API}/quotas/user/ada", json={"max_storage": held_bytes})
+        for dry in ("true", "false"):
+            message = refused(own.post(f"{API}/jobs", json=job, params={"dry_run": dry}), "max_storage", 403)
+            assert message.startswith(
+                f"the jobs of user ada hold {format_size(held_bytes)} in the store, and may hold "
+            )
+            assert "`yard quota set user ada --max-storage SIZE`" in message
+        client.put(f"{API}/quotas/user/ada", json={"max_storage": None})
+        client.put(f"{API}/quotas/project/default", json={"max_storage": "1KiB"})
+        assert "project default hold" in refused(own.post(f"{API}/jobs", json=job), "max_storage", 403)
+        client.put(f"{API}/quotas/project/default", json={"max_storage": "1GiB"})
+        assert own.post(f"{API}/jobs", json=job).status_code == 201
 
 
 def test_submissions_that_overlap_do_not_pass_a_quota_together(live_service: Live) -> None:
