@@ -36,12 +36,14 @@ def _home(root: Path) -> Iterator[str]:
 
 
 def _private_files(root: Path) -> Iterator[str]:
-    """Tokens and settings that other accounts could read: a mode counts also where a folder above keeps them out."""
-    files = [root / "admin.token", root / "node.token", *_entries(SETTINGS_FOLDER)]
+    """Tokens, keys and settings that others could read: a mode counts also where a folder above keeps them out."""
+    key = root / "service" / "secrets.key"
+    files = [root / "admin.token", root / "node.token", key, *_entries(SETTINGS_FOLDER)]
     for path in filter(Path.is_file, files):
         status = path.stat()
         if status.st_mode & 0o077:
-            yield f"{access.described(path)} can be read by other accounts: `chmod 0600 {path}`, and make a new token"
+            anew = "`python -m service rotate-secrets`" if path == key else "make a new token"
+            yield f"{access.described(path)} can be read by other accounts: `chmod 0600 {path}`, and {anew}"
         if status.st_uid not in {0, os.geteuid()}:
             yield f"{access.described(path)} belongs to another account, which can exchange it: `chown root {path}`"
 

@@ -16,6 +16,8 @@ from torchyard import home
 from torchyard.exceptions import NoRedisError
 from torchyard.stack import access, doctor, filesystem, redis
 
+PRIVATE = ("admin.token", "node.token", "service/secrets.key")
+
 
 class Place(NamedTuple):
     """A stack's folders, as they should be."""
@@ -36,7 +38,8 @@ def place(open_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
         folder.chmod(mode)
     (made.worker / "attempts").mkdir()
     (made.worker / "attempts").chmod(0o711)
-    for path in (made.root / "admin.token", made.root / "node.token", made.settings / "worker.env"):
+    (made.root / "service").mkdir(mode=0o700)
+    for path in (*(made.root / name for name in PRIVATE), made.settings / "worker.env"):
         path.touch(mode=0o600)
     monkeypatch.setattr(doctor, "SETTINGS_FOLDER", made.settings)
     monkeypatch.setattr(access, "interpreter_problem", lambda: None)
@@ -61,9 +64,10 @@ def test_a_stack_as_it_should_be_has_no_finding(place: Place) -> None:
         (lambda place: place.root, 0o711),
         (lambda place: place.root / "admin.token", 0o640),
         (lambda place: place.root / "node.token", 0o604),
+        (lambda place: place.root / "service" / "secrets.key", 0o640),
         (lambda place: place.settings / "worker.env", 0o644),
     ],
-    ids=["home", "admin token", "node token", "worker settings"],
+    ids=["home", "admin token", "node token", "key of the secrets", "worker settings"],
 )
 def test_what_others_could_read_is_found_and_its_mend_helps(
     place: Place, broken: Callable[[Place], Path], mode: int
