@@ -94,3 +94,10 @@ def test_a_floor_of_the_disk_is_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHYARD_DISK_FLOOR", "much")
     with pytest.raises(ValueError, match="TORCHYARD_DISK_FLOOR"):
         settings()
+
+
+def test_jobs_start_warm_only_where_somebody_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TORCHYARD_WARM_START", raising=False)
+    assert not settings().warm_start
+    monkeypatch.setenv("TORCHYARD_WARM_START", "1")
+    assert settings().warm_start
