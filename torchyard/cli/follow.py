@@ -200,7 +200,7 @@ def _to_the_end(client: Client, job: Job, screen: Screen) -> Job:
 def _status(client: Client, job: Job) -> str:
     if job.state.value == "queued":
         return f"queued: {client.why(job.id).summary}"
-    time = shown.elapsed(job, shown.now())
+    time = shown.elapsed(job, client.now())
     return "  ".join(filter(None, (job.state.value, time, shown.progress(job), shown.latest(job.latest))))
 
 

@@ -9,6 +9,8 @@ from torchyard.cli import common, notices, sweeps
 from torchyard.cli.terminal import styled
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from rich.text import Text
 
     from torchyard.api import Attempt, Event, Job
@@ -61,7 +63,7 @@ def ls(
         for job in sorted(found, key=lambda job: _order(job, places)):
             entry = waiting.get(job.id)
             told = styled(entry.reason, "dim") if entry else shown.status(job)
-            time = shown.elapsed(job, shown.now())
+            time = shown.elapsed(job, client.now())
             where = shown.devices(job.devices)
             state_, priority = shown.state(job), job.priority.value
             table.add_row(str(job.number), job.name, job.user, state_, priority, str(job.gpus), where, time, told)
@@ -87,13 +89,13 @@ def show(job: common.JobRef, json: common.Json = False) -> None:
             }
         )
         return
-    _print_facts(found, attempts)
+    _print_facts(found, attempts, client.now())
     _print_attempts(attempts)
     _print_events(events)
     print_error(found)
 
 
-def _print_facts(job: "Job", attempts: "list[Attempt]") -> None:
+def _print_facts(job: "Job", attempts: "list[Attempt]", at: "datetime") -> None:
     from rich.table import Table
 
     from torchyard.cli import format as shown
@@ -106,7 +108,7 @@ def _print_facts(job: "Job", attempts: "list[Attempt]") -> None:
         "launcher": job.spec.get("launcher", "") if job.spec.get("command") else "",
         "where": shown.devices(job.devices),
         "ranks": shown.ranks(attempts[-1].members) if attempts else "",
-        "time": shown.elapsed(job, shown.now()),
+        "time": shown.elapsed(job, at),
         "memory": shown.memory(attempts, job.spec.get("resources", {}).get("memory")),
         "gpu memory": shown.gpu_memory(attempts, job.spec.get("resources", {})),
         "progress": shown.progress(job, source=True),

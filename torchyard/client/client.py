@@ -223,6 +223,10 @@ class Client(LogCalls, FileCalls, SweepCalls, SharingCalls, SecretCalls):
         """What estimates of running times turned out to be worth."""
         return self._get(api.Calibration, "/queue/calibration")
 
+    def now(self) -> datetime:
+        """The wall clock of the service, as its answers tell it."""
+        return self.connection.now()
+
     def settings(self) -> api.Settings:
         """The installation, and whose token this is."""
         return self._get(api.Settings, "/settings")

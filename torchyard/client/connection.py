@@ -5,6 +5,8 @@ import random
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 import httpx
@@ -20,6 +22,8 @@ FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 2.0
 #: Seconds for which a request that is safe to repeat is repeated: a service restart takes less.
 PATIENCE_S = 20.0
+#: An answer tells whole seconds, and has travelled: clocks that differ by less are taken for equal.
+EQUAL_CLOCKS = timedelta(seconds=5)
 
 
 def find_url(url: str | None = None) -> str:
@@ -76,12 +80,26 @@ class Connection:
             trust_env=address.host not in LOOPBACK,
             # Reading the certificates of all authorities takes longer than most commands: only where one is checked.
             verify=address.scheme == "https",
+            event_hooks={"response": [self._note_clock]},
         )
+        #: How far the service's clock is ahead of this machine's.
+        self._ahead = timedelta()
 
         #: Told when the service is busy and is asked again.
         self.tell: Callable[[str], None] = lambda _message: None
         #: Seconds for which a request that is safe to repeat is repeated, unless it says otherwise.
         self.patience_s = PATIENCE_S
+
+    def now(self) -> datetime:
+        """Return the wall clock of the service, as its answers tell it: its times are compared with this."""
+        return datetime.now(UTC) + self._ahead
+
+    def _note_clock(self, response: httpx.Response) -> None:
+        try:
+            ahead = parsedate_to_datetime(response.headers["Date"]) - datetime.now(UTC)
+        except (KeyError, ValueError, TypeError):
+            return  # a proxy's own answer
+        self._ahead = ahead if abs(ahead) > EQUAL_CLOCKS else timedelta()
 
     def close(self) -> None:
         """Close the connections."""

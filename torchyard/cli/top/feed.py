@@ -5,7 +5,6 @@ import time
 from types import TracebackType
 from typing import Self
 
-from torchyard.cli import format as shown
 from torchyard.cli.top.snapshot import BoxSnapshot, LogTail, Selection
 from torchyard.client.client import Client
 from torchyard.client.log_calls import LOG_END
@@ -28,7 +27,7 @@ def look(client: Client, choice: Selection) -> BoxSnapshot:
     # The queue first: a job that starts between the two answers is in both, not in neither.
     queue = client.queue(limit=MOST_JOBS)
     jobs = list(client.jobs(limit=MOST_JOBS, state=sorted(JOB_HOLDS_GPUS)))
-    seen = BoxSnapshot(at=shown.now(), nodes=nodes, jobs=jobs, queue=queue)
+    seen = BoxSnapshot(at=client.now(), nodes=nodes, jobs=jobs, queue=queue)
     chosen = choice.among(seen.rows).job
     log = _log(client, chosen) if chosen in {job.id for job in jobs} else None
     return BoxSnapshot(at=seen.at, nodes=nodes, jobs=jobs, queue=queue, log=log)

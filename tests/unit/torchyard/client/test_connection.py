@@ -1,0 +1,53 @@
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+import pytest
+
+from torchyard.client.connection import Connection
+
+
+class Service(ThreadingHTTPServer):
+    """A service whose clock is not that of this machine."""
+
+    ahead = timedelta()
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Service
+
+    def date_time_string(self, timestamp: float | None = None) -> str:
+        del timestamp
+        return format_datetime(datetime.now(UTC) + self.server.ahead, usegmt=True)
+
+    def do_GET(self) -> None:
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *told: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    server = Service(("127.0.0.1", 0), Handler)
+    thread = Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.mark.parametrize("hours", [-3, 0, 3])
+def test_times_are_compared_with_the_services_clock(service: Service, hours: int) -> None:
+    connection = Connection(f"http://127.0.0.1:{service.server_port}", "token")
+    service.ahead = timedelta(hours=hours)
+    assert abs(connection.now() - datetime.now(UTC)) < timedelta(seconds=1)
+    connection.request("GET", "/anything")
+    assert abs(connection.now() - datetime.now(UTC) - service.ahead) < timedelta(seconds=2)
+    if not hours:
+        assert connection.now() - datetime.now(UTC) <= timedelta()
+    connection.close()
