@@ -41,7 +41,7 @@ from service.context import Context
 from service.controllers import background
 from service.db.engine import Database
 from service.estimation.forecasts import Estimator
-from service.identity import refusals
+from service.identity import oidc, refusals
 from service.identity.callers import Tokens
 from service.identity.refusals import Refusals
 from service.identity.sessions import Codes
@@ -134,6 +134,7 @@ def create_app(settings: ServiceSettings) -> FastAPI:
     app.state.codes, app.state.publisher = Codes(ctx.monotonic), Publisher(ctx)
     secret_store.report_unreadable(db, ctx.secret_keys)
     app.state.open_streams = OpenStreams(settings.streams_per_user)
+    app.state.oidc_attempts = oidc.Attempts(ctx.monotonic)
     app.state.sign_in_limits = SignInLimits(ctx.monotonic)
     app.state.refusals = Refusals(ctx.monotonic)
     app.add_middleware(RequestGuard, settings=settings)

@@ -61,6 +61,15 @@ class ServiceSettings:
     """Who may read the jobs of projects that do not say it themselves."""
     idle_limit_s: int | None = None
     """So long may GPUs of a job without an `idle_limit` do nothing; None: for ever."""
+    oidc_issuer: str | None = None
+    """Provider of OpenID Connect; None: nobody signs in by it."""
+    oidc_client_id: str = "torchyard"
+    oidc_secret_file: Path | None = None
+    """File of the client's secret; None: it has none."""
+    oidc_claim: str = "preferred_username"
+    """Claim that names the user."""
+    oidc_create: bool = False
+    """Somebody without a user becomes a member."""
     sign_in_socket: Path | None = None
     """Local socket for sign-in by UNIX account; None: there is no such sign-in."""
     unix_sign_in: UnixSignIn = "existing"
@@ -134,6 +143,11 @@ class ServiceSettings:
             keep_audit_s=found.keep_audit,
             keep_ended_s=found.keep_ended,
             visibility=found.visibility,
+            oidc_issuer=found.oidc_issuer,
+            oidc_client_id=found.oidc_client_id,
+            oidc_secret_file=found.oidc_secret_file,
+            oidc_claim=found.oidc_claim,
+            oidc_create=found.oidc_create,
             sign_in_socket=found.sign_in_socket,
             unix_sign_in=found.unix_sign_in,
             unix_administrators=found.unix_administrators,
@@ -208,6 +222,21 @@ class ServiceEnvironment(BaseSettings):
     disk_floor: Annotated[int, BeforeValidator(parse_size)] = Field(
         default=ServiceSettings.disk_floor,
         description="Free disk below which nothing is launched, such as `2GiB`; nodes are told.",
+    )
+    oidc_issuer: str | None = Field(
+        default=None,
+        description="Provider of OpenID Connect by which people sign in to the dashboard, such as "
+        "`https://login.example`; its redirect address is `/api/v1/session/oidc/callback` of this service.",
+    )
+    oidc_client_id: str = Field(default=ServiceSettings.oidc_client_id, description="Name of this installation there.")
+    oidc_secret_file: Path | None = Field(default=None, description="File of the secret that the provider gave for it.")
+    oidc_claim: str = Field(
+        default=ServiceSettings.oidc_claim,
+        description="Claim whose value is the user's name here; take one that people cannot change at the provider.",
+    )
+    oidc_create: bool = Field(
+        default=ServiceSettings.oidc_create,
+        description="Whoever the provider knows becomes a member; else only users sign in.",
     )
     sign_in_socket: Path | None = Field(
         default=None,

@@ -19,6 +19,8 @@ SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 REFUSED: Final = frozenset({401, 403, 429})
 #: Nodes report all the time, by their own tokens: only what is refused of that is recorded.
 AGENT: Final = f"{PREFIX}/agent/"
+#: The one thing that a browser changes by being led there.
+OIDC_CALLBACK: Final = f"{PREFIX}/session/oidc/callback"
 #: Longest subject that is stored.
 MAX_SUBJECT: Final = 200
 
@@ -69,6 +71,7 @@ ACTIONS: Final[dict[tuple[str, str], str]] = {
     ("POST", "/reservations"): "reservation.create",
     ("DELETE", "/reservations/{reservation}"): "reservation.cancel",
     ("POST", "/session"): "session.open",
+    ("GET", "/session/oidc/callback"): "session.open",
     ("DELETE", "/session"): "session.close",
     ("POST", "/session/codes"): "session.make-code",
     ("PUT", "/live/{stream}"): "stream.follow",
@@ -93,7 +96,7 @@ class Audited:
         self._refused = refused
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["method"] in SAFE_METHODS or not scope["path"].startswith(f"{PREFIX}/"):
+        if scope["type"] != "http" or not _is_audited(scope["method"], scope["path"]):
             await self._app(scope, receive, send)
             return
         request = AuditedRequest(_address(scope), lambda: _action(scope))
@@ -126,6 +129,10 @@ class Audited:
     def _store(self, user_id: str, request: AuditedRequest, subject: str) -> None:
         columns = {"user_id": user_id, "address": request.address, "action": request.action(), "subject": subject}
         audit.store(self._context.db, self._context.now_us(), **columns)
+
+
+def _is_audited(method: str, path: str) -> bool:
+    return path == OIDC_CALLBACK or (method not in SAFE_METHODS and path.startswith(f"{PREFIX}/"))
 
 
 def _address(scope: Scope) -> str | None:

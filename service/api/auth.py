@@ -1,6 +1,7 @@
 """Authentication of requests: a bearer token, or the dashboard's session in a cookie that scripts cannot read."""
 
 import hashlib
+import secrets
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,9 @@ from service.context import Context
 from service.errors import ProblemError
 from service.identity import roles
 from service.identity.callers import IMPLIED, Caller, Tokens, hash_secret
+from service.identity.oidc import ATTEMPT_S
 from service.identity.sessions import SESSION_S
+from torchyard.api import PREFIX
 
 #: Where the caller of a request is noted, for what lies outside of the routes.
 _CALLER = "torchyard.caller"
@@ -86,6 +89,25 @@ def set_cookie(ctx: Context, response: Response, secret: str, scheme: str) -> No
         samesite="strict",
         secure=ctx.settings.behind_proxy or scheme == "https",
     )
+
+
+def set_attempt(ctx: Context, response: Response, state: str, scheme: str) -> None:
+    """Let the browser prove that it began a sign-in at a provider. Lax: it comes back from another site."""
+    response.set_cookie(
+        f"{cookie_name(ctx.installation)}-oidc",
+        hash_secret(state),
+        max_age=ATTEMPT_S,
+        path=f"{PREFIX}/session/oidc",
+        httponly=True,
+        samesite="lax",
+        secure=ctx.settings.behind_proxy or scheme == "https",
+    )
+
+
+def is_attempt(ctx: Context, request: Request, state: str) -> bool:
+    """Return whether the browser began the sign-in of a state."""
+    known = request.cookies.get(f"{cookie_name(ctx.installation)}-oidc", "")
+    return secrets.compare_digest(known.encode(), hash_secret(state).encode())
 
 
 def drop_cookie(ctx: Context, response: Response, scheme: str) -> None:

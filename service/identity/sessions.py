@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, delete, select, update
 
 from service.db.engine import Database
 from service.db.models import Token, User
@@ -84,6 +84,13 @@ def _begin(tx: Connection, token_id: str, now: int) -> api.NewToken:
     expires_us = min(now + SESSION_S * 1_000_000, token.expires_us or 2**62)
     parent = token.parent_id or token.id  # a session's own session belongs to the same token
     return tokens.issue(tx, token.user_id, NAME, token.scopes, now, expires_us=expires_us, parent_id=parent)
+
+
+def begin_for_user(tx: Connection, user_id: str, scope: api.Scope, now: int) -> api.NewToken:
+    """Begin a session that no token has opened: its own is its parent, so that it ends as one."""
+    made = tokens.issue(tx, user_id, NAME, [scope], now, expires_us=now + SESSION_S * 1_000_000)
+    tx.execute(update(Token).where(Token.id == made.id).values(parent_id=made.id))
+    return made
 
 
 def close_session(db: Database, cache: Tokens, caller: Caller, now: int) -> None:

@@ -128,6 +128,13 @@ class SignIn(Resource):
     code: str | None = None
 
 
+class SignInWays(Resource):
+    """``GET /session/ways``."""
+
+    #: The provider of OpenID Connect; null: there is none.
+    oidc: str | None = None
+
+
 class SignInCode(Resource):
     """Opens one session as its maker: ``<url>/#login=<code>``."""
 

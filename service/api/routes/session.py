@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from fastapi import Depends, Request, Response
+from fastapi.responses import RedirectResponse
 
 from service.api import auth
 from service.api.answers import answer
@@ -10,7 +11,7 @@ from service.api.auth import context, requires
 from service.api.routes.router import api_router
 from service.context import Context
 from service.errors import ProblemError, field_problem
-from service.identity import roles, sessions
+from service.identity import oidc, roles, sessions
 from service.identity.callers import Caller, Tokens, hash_secret
 from service.identity.sign_in_limits import SignInLimits
 from service.infra.times import moment
@@ -46,6 +47,58 @@ def _token_id(request: Request, asked: api.SignIn) -> str | None:
     tokens: Tokens = request.app.state.tokens
     caller = tokens.find(hash_secret(asked.token or ""))
     return caller.token_id if caller else None
+
+
+@router.get("/ways", response_model=api.SignInWays)
+def list_ways(ctx: Ctx) -> Response:
+    """Ways to sign in beside tokens and codes; anybody may ask."""
+    return answer(api.SignInWays(oidc=ctx.settings.oidc_issuer))
+
+
+@router.get("/oidc", status_code=302, response_class=RedirectResponse)
+def begin_oidc(request: Request, ctx: Ctx) -> Response:
+    """Leads to the provider of OpenID Connect, with a cookie by which this browser is known again."""
+    attempts: oidc.Attempts = request.app.state.oidc_attempts
+    attempt = attempts.begin()
+    there = RedirectResponse(oidc.authorization_url(_oidc(ctx), attempt, _redirect_uri(request)), 302)
+    auth.set_attempt(ctx, there, attempt.state, request.url.scheme)
+    return there
+
+
+@router.get("/oidc/callback", status_code=302, response_class=RedirectResponse)
+def end_oidc(request: Request, ctx: Ctx, state: str = "", code: str = "", error: str = "") -> Response:
+    """Comes back from the provider: opens a session, and leads to the dashboard."""
+    limits: SignInLimits = request.app.state.sign_in_limits
+    counted = limits.begin(request.client.host if request.client else "")
+    attempts: oidc.Attempts = request.app.state.oidc_attempts
+    attempt = attempts.take(state) if auth.is_attempt(ctx, request, state) else None
+    if attempt is None or error or not code:
+        raise ProblemError("unauthorized", "This sign-in was not begun in this browser, took too long or was refused.")
+    client = _oidc(ctx)
+    said = oidc.claims(client, attempt, code, _redirect_uri(request))
+    session = oidc.open_session(ctx.db, client, said, ctx.now_us())
+    limits.succeeded(counted)
+    home = RedirectResponse("/", 302)
+    auth.set_cookie(ctx, home, session.secret, request.url.scheme)
+    return home
+
+
+def _oidc(ctx: Context) -> oidc.OidcClient:
+    settings = ctx.settings
+    if settings.oidc_issuer is None:
+        raise ProblemError("not-found", "Nobody signs in by OpenID Connect here: TORCHYARD_OIDC_ISSUER is not set.")
+    secret = settings.oidc_secret_file
+    return oidc.OidcClient(
+        issuer=settings.oidc_issuer,
+        client_id=settings.oidc_client_id,
+        client_secret=secret.read_text().strip() if secret else "",
+        claim=settings.oidc_claim,
+        create=settings.oidc_create,
+    )
+
+
+def _redirect_uri(request: Request) -> str:
+    return f"{str(request.base_url).rstrip('/')}{api.PREFIX}/session/oidc/callback"
 
 
 @router.delete("", status_code=204)

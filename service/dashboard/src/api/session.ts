@@ -29,6 +29,16 @@ export function mayAdminister(settings: Settings | null | undefined): boolean {
   return settings?.scopes.includes("admin") ?? false;
 }
 
+/** Ways to sign in beside tokens, for whoever has no session yet. */
+export function useSignInWays() {
+  return useQuery({
+    queryKey: ["ways"],
+    queryFn: () => unwrap(client.GET("/api/v1/session/ways")),
+    staleTime: Infinity,
+    retry: false,
+  });
+}
+
 /** Opens a session with a token, or with the one-time code of a sign-in link. */
 export async function signIn(proof: { token: string } | { code: string }): Promise<void> {
   await unwrap(client.POST("/api/v1/session", { body: proof }));

@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useEffect, useRef, useState } from "react";
 
-import { signIn } from "../api/session";
+import { signIn, useSignInWays } from "../api/session";
 import { Command } from "../ui/Command";
 import { Notice } from "../ui/Notice";
 
@@ -20,6 +20,7 @@ export function SignIn() {
   const asked = useRef(false);
   const login = useMutation({ mutationFn: signIn, onSuccess: () => cache.resetQueries() });
   const { mutate } = login;
+  const provider = useSignInWays().data?.oidc ?? null;
   useEffect(() => {
     if (asked.current) return;
     asked.current = true;
@@ -35,6 +36,9 @@ export function SignIn() {
       <form className="gate-card" onSubmit={submit}>
         <img src="/mark.svg" alt="" width="52" height="52" />
         <h1>TorchYard</h1>
+        {provider !== null && (
+          <a className="button primary wide" href="/api/v1/session/oidc">Sign in with {new URL(provider).host}</a>
+        )}
         <p className="soft">Sign in with a token of yours. This browser keeps a session; the token is not stored.</p>
         <label htmlFor="token">Token</label>
         <input

@@ -45,7 +45,9 @@ def member(live: Live, name: str, *scopes: str) -> str:
 
 def test_every_route_that_changes_something_has_an_action() -> None:
     found = {(method, path.removeprefix(PREFIX)) for method, path in routes() if not path.startswith(AGENT)}
-    assert found == set(ACTIONS), "name the action of each route in service/api/audited.py"
+    assert found == {each for each in ACTIONS if each[0] not in SAFE_METHODS}, (
+        "name the action of each route in service/api/audited.py"
+    )
 
 
 def test_what_is_refused_is_recorded_for_every_route(live_service: Live) -> None:

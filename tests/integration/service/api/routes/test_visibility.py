@@ -45,6 +45,8 @@ ADMIN = {"/audit"}
 #: What changes, read by `test_a_stream_tells_only_of_what_may_be_read` and the test after it.
 STREAM = {"/stream", "/live"}
 OPEN = {"/healthz", "/readyz", "/metrics"}
+#: Ways in, for whoever has no session yet.
+SIGN_IN = {"/session/ways", "/session/oidc", "/session/oidc/callback"}
 #: For nodes, by their own tokens: people reach none of them (`test_access.py`).
 NODES = "/agent/"
 
@@ -162,7 +164,7 @@ def shared_box(live_service: Live) -> Iterator[Box]:
 
 
 def test_every_route_that_reads_has_its_place() -> None:
-    placed = [OF_JOB, LISTS, BOX, NO_JOB, ADMIN, STREAM, OPEN]
+    placed = [OF_JOB, LISTS, BOX, NO_JOB, ADMIN, STREAM, OPEN, SIGN_IN]
     assert sorted(routes()) == sorted(path for each in placed for path in each)
 
 

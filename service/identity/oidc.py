@@ -1,0 +1,194 @@
+"""Sign-in by OpenID Connect: the authorization code flow with PKCE, and whom the provider's word stands for.
+
+Sources: OpenID Connect Core 1.0 (3.1), RFC 7636 (PKCE), RFC 9700 (state bound to the browser).
+"""
+
+import base64
+import hashlib
+import re
+import secrets
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlencode
+
+import httpx
+from sqlalchemy import Connection, select
+
+from service.db.engine import Database
+from service.db.models import User
+from service.db.records.identity import UserRecord
+from service.errors import ProblemError
+from service.identity import audit, sessions, users
+from torchyard import api
+from torchyard.spec.base import NAME
+
+#: Seconds that somebody may take at the provider.
+ATTEMPT_S: Final = 600
+#: Sign-ins under way; a further one takes the place of the oldest.
+MAX_ATTEMPTS: Final = 1000
+TIMEOUT_S: Final = 10.0
+#: Seconds by which the provider's clock may differ.
+LEEWAY_S: Final = 60
+#: Signatures by keys of the provider alone: none, and shared secrets, prove nothing here.
+ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA")
+
+
+@dataclass(frozen=True, kw_only=True)
+class OidcClient:
+    """What this installation is to the provider, and which users its word makes."""
+
+    issuer: str
+    client_id: str
+    client_secret: str
+    claim: str = "preferred_username"
+    """Claim whose value is the user's name here."""
+    create: bool = False
+    """Somebody who has no user here becomes a member."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A sign-in under way; `state` is known to the browser that began it."""
+
+    state: str
+    nonce: str
+    verifier: str
+    until: float
+
+
+class Attempts:
+    """Sign-ins under way, in memory: a restart of the service voids them."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._attempts: dict[str, Attempt] = {}
+        self._lock = threading.Lock()
+
+    def begin(self) -> Attempt:
+        """Return a new one; it may void the oldest."""
+        state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
+        attempt = Attempt(state, nonce, verifier, self._monotonic() + ATTEMPT_S)
+        with self._lock:
+            while len(self._attempts) >= MAX_ATTEMPTS:
+                del self._attempts[next(iter(self._attempts))]
+            self._attempts[state] = attempt
+        return attempt
+
+    def take(self, state: str) -> Attempt | None:
+        """Return the one of a state, which counts once."""
+        with self._lock:
+            found = self._attempts.pop(state, None)
+        return found if found is not None and found.until > self._monotonic() else None
+
+
+def authorization_url(client: OidcClient, attempt: Attempt, redirect_uri: str) -> str:
+    """Return the address at the provider where somebody signs in; ``unavailable`` if it does not answer."""
+    digest = hashlib.sha256(attempt.verifier.encode()).digest()
+    query = {
+        "response_type": "code",
+        "client_id": client.client_id,
+        "redirect_uri": redirect_uri,
+        "scope": "openid profile email",
+        "state": attempt.state,
+        "nonce": attempt.nonce,
+        "code_challenge": base64.urlsafe_b64encode(digest).rstrip(b"=").decode(),
+        "code_challenge_method": "S256",
+    }
+    endpoint = _discovered(client)["authorization_endpoint"]
+    return f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(query)}"
+
+
+def claims(client: OidcClient, attempt: Attempt, code: str, redirect_uri: str) -> Mapping[str, Any]:
+    """Exchange a code for what the provider says of somebody, and check that it says so of this sign-in.
+
+    ``unavailable`` if the provider does not answer, ``unauthorized`` if it refuses or its word does not hold.
+    """
+    provider = _discovered(client)
+    form = {"grant_type": "authorization_code", "code": code, "redirect_uri": redirect_uri}
+    form |= {"code_verifier": attempt.verifier, "client_id": client.client_id, "client_secret": client.client_secret}
+    answer = _ask("POST", provider["token_endpoint"], data=form)
+    keys = _ask("GET", provider["jwks_uri"])
+    return verified(client, attempt, str(answer.get("id_token", "")), keys)
+
+
+def verified(client: OidcClient, attempt: Attempt, id_token: str, keys: Any) -> dict[str, Any]:
+    """Return the claims of an ID token; ``unauthorized`` unless the provider signed it now, for us and this sign-in."""
+    from joserfc import jwt
+    from joserfc.errors import JoseError
+    from joserfc.jwk import KeySet
+
+    registry = jwt.JWTClaimsRegistry(
+        leeway=LEEWAY_S,
+        iss={"essential": True, "value": client.issuer},
+        aud={"essential": True, "value": client.client_id},
+        exp={"essential": True},
+        sub={"essential": True},
+        nonce={"essential": True, "value": attempt.nonce},
+    )
+    try:
+        said = dict(jwt.decode(id_token, KeySet.import_key_set(keys), algorithms=list(ALGORITHMS)).claims)
+        registry.validate(said)
+    except (JoseError, ValueError, KeyError, TypeError) as error:
+        raise _refused(f"the provider's token does not hold ({type(error).__name__})") from error
+    if said["aud"] not in (client.client_id, [client.client_id]) and said.get("azp") != client.client_id:
+        raise _refused("the provider's token is for another program")
+    return said
+
+
+def open_session(db: Database, client: OidcClient, said: Mapping[str, Any], now: int) -> api.NewToken:
+    """Open a session for the user whom the provider's word names; ``forbidden`` with the mend if there is none."""
+    name = said.get(client.claim)
+    if not isinstance(name, str) or not re.fullmatch(NAME, name):
+        raise ProblemError(
+            "forbidden",
+            f"The provider says no {client.claim} that names a user: an administrator sets TORCHYARD_OIDC_CLAIM.",
+        )
+    with db.write() as tx:
+        user = _user(tx, client, name, now)
+        scope: api.Scope = "admin" if user.admin else "submit"
+        session = sessions.begin_for_user(tx, user.id, scope, now)
+        audit.record_user(tx, user.id, "session.open", session.id, now, issuer=client.issuer)
+    return session
+
+
+def _user(tx: Connection, client: OidcClient, name: str, now: int) -> api.User:
+    found = UserRecord.first(tx.execute(select(User.__table__).where(User.name == name)))
+    if found is None and client.create:
+        made = users.add(tx, name, "member", now)
+        audit.record_user(tx, made.id, "user.create", name, now, by="sign-in")
+        return made
+    if found is None:
+        raise ProblemError(
+            "forbidden", f"There is no user {name} here: an administrator adds one with `yard users add {name}`."
+        )
+    if found.project is not None or found.deactivated_us is not None:
+        raise ProblemError("forbidden", f"{name} is deactivated, or a service account: it does not sign in.")
+    return users.by_id(tx, found.id)
+
+
+def _discovered(client: OidcClient) -> dict[str, Any]:
+    found = _ask("GET", f"{client.issuer.rstrip('/')}/.well-known/openid-configuration")
+    if found.get("issuer") != client.issuer:
+        raise ProblemError(
+            "unavailable", f"The provider calls itself {found.get('issuer')!r}: set TORCHYARD_OIDC_ISSUER to that."
+        )
+    return found
+
+
+def _ask(method: str, url: str, **fields: Any) -> dict[str, Any]:
+    try:
+        answer = httpx.request(method, url, timeout=TIMEOUT_S, **fields)
+        found = answer.json()
+    except (httpx.HTTPError, ValueError) as error:
+        raise ProblemError("unavailable", f"{url} does not answer: try again, or use a token.") from error
+    if answer.is_client_error:
+        raise _refused("the provider refuses this sign-in")
+    if answer.is_error or not isinstance(found, dict):
+        raise ProblemError("unavailable", f"{url} is out of order: try again, or use a token.")
+    return found
+
+
+def _refused(reason: str) -> ProblemError:
+    return ProblemError("unauthorized", f"Sign-in refused: {reason}. Begin anew.")
