@@ -2,6 +2,7 @@
 
 from torchyard.api.artifacts import Checkpoint, CheckpointFileInfo, MissingBlobs, NewSnapshot, Output
 from torchyard.api.attempts import Attempt, Buckets, LogStream, Member, Metrics, Series, Stacks
+from torchyard.api.attention import Attention
 from torchyard.api.base import PREFIX, Item, Number, Page, Resource, Text
 from torchyard.api.identity import (
     AuditEntry,
@@ -50,6 +51,7 @@ __all__ = [
     "Alternative",
     "Announcement",
     "Attempt",
+    "Attention",
     "AuditEntry",
     "Buckets",
     "Calibration",

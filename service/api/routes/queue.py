@@ -11,8 +11,8 @@ from service.api.routes.router import api_router
 from service.context import Context
 from service.errors import field_problem
 from service.infra.etags import etag
+from service.queue import attention, overview
 from service.queue import calibration as accuracy
-from service.queue import overview
 from torchyard import api
 
 router = api_router("queue")
@@ -32,6 +32,16 @@ def list_queue(
     page = overview.page(ctx.db, ctx.loader, ctx.now_us(), caller, start, limit)
     tag = etag(page)
     return not_modified(request, tag) or answer(page, tag=tag)
+
+
+@router.get("/attention", response_model=list[api.Attention])
+def list_attention(request: Request, caller: Reader, ctx: Ctx) -> Response:
+    """What needs attention: nodes that are silent or out of disk, devices out of use or used by strangers, runs that
+    hang or leave their GPUs idle, and of the caller's own jobs those that failed lately or report nan.
+    """
+    found = attention.load(ctx.db, caller, ctx.now_us(), ctx.settings.disk_floor)
+    tag = etag(found)
+    return not_modified(request, tag) or answer(found, tag=tag)
 
 
 @router.get("/queue/calibration", response_model=api.Calibration, dependencies=[requires("read")])

@@ -51,6 +51,32 @@ def test_lanes_show_past_present_and_future(page: Page, submit: Submit, node: Ag
     expect(page.get_by_role("heading", name=r"running")).to_be_visible()
 
 
+def test_mine_and_what_needs_attention(page: Page, submit: Submit, node: Agent) -> None:
+    mine = page.get_by_role("region", name="Mine")
+    attention = page.get_by_role("region", name="Needs attention")
+    expect(mine).to_contain_text("Your jobs stand here")
+    expect(attention).to_contain_text("Nothing.")
+    submit(name="broken", max_retries=0)
+    traceback = "Traceback (most recent call last):\n  File \"train.py\", line 3\nKeyError: 'labels'"
+    node.start().end(exit_code=1, failed_rank=0, traceback=traceback)
+    submit(name="running", resources={"gpus": 4}, time_limit="2h")
+    node.start().report([1, 2, 3], total_steps=9, train__loss="nan")
+    submit(name="next", time_limit="1h")
+    node.offenders = ["process 4242 of root computes on GPU 3 without a job"]
+    node.orders()
+    expect(mine.get_by_role("listitem")).to_have_count(3)
+    running, waiting, ended = mine.get_by_role("listitem").all()
+    expect(running).to_contain_text("33 %")
+    expect(waiting).to_contain_text("starts about")
+    expect(ended).to_contain_text("failed")
+    expect(attention.get_by_role("listitem")).to_have_count(3)
+    expect(attention).to_contain_text("process 4242 of root computes")
+    expect(attention).to_contain_text("train/loss is nan")
+    expect(attention).to_contain_text("KeyError: 'labels'")
+    attention.get_by_role("link", name="broken").click()
+    expect(page.get_by_role("heading", name="broken")).to_be_visible()
+
+
 def test_lanes_follow_and_mark_what_is_out_of_use(page: Page, submit: Submit, node: Agent, live_service: Live) -> None:
     lanes = page.get_by_role("group", name="GPU ")
     expect(lanes).to_have_count(4)

@@ -41,9 +41,10 @@ def test_a_sign_in_link_leaves_no_code_in_the_address(page: Page) -> None:
 
 
 def test_an_empty_yard_says_how_to_begin(page: Page, submit: Submit) -> None:
-    expect(page.get_by_text("yard run --gpus 1 -- python train.py")).to_be_visible()
+    jobs = page.get_by_role("region", name="Jobs")
+    expect(jobs.get_by_text("yard run --gpus 1 -- python train.py")).to_be_visible()
     submit(name="first-light")
-    expect(page.get_by_role("link", name="first-light")).to_be_visible()
+    expect(page.get_by_role("link", name="first-light", exact=True)).to_be_visible()
     expect(page.get_by_text("Nothing has been submitted yet")).to_be_hidden()
 
 
@@ -94,10 +95,10 @@ def test_filters_live_in_the_address(page: Page, submit: Submit, live_service: L
 def test_the_keyboard_walks_along_the_jobs(page: Page, submit: Submit) -> None:
     for name in ("one", "two", "three"):
         submit(name=name)
-    page.get_by_role("link", name="three").focus()
+    page.get_by_role("link", name="three", exact=True).focus()
     page.keyboard.press("j")
     page.keyboard.press("ArrowDown")
-    expect(page.get_by_role("link", name="one")).to_be_focused()
+    expect(page.get_by_role("link", name="one", exact=True)).to_be_focused()
     page.keyboard.press("k")
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name="two")).to_be_visible()

@@ -55,7 +55,7 @@ def test_what_was_never_answered_is_unknown_and_not_zero(page: Page, submit: Cal
     for unanswered in ("jobs/counts", "queue"):
         page.route(f"**/api/v1/{unanswered}*", lambda route: None)
     page.reload()
-    expect(page.get_by_role("link", name="resnet")).to_be_visible()
+    expect(page.get_by_role("link", name="resnet", exact=True)).to_be_visible()
     expect(page.get_by_role("group", name="State").get_by_role("button").first).to_have_text("All \N{EN DASH}")
     page.get_by_role("link", name="The box").click()
     expect(page.get_by_role("region", name="Queue")).to_contain_text("\N{EN DASH}")

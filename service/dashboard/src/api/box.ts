@@ -40,6 +40,15 @@ export function useTimeline(hours: number) {
   });
 }
 
+/** What needs attention; the viewer's own failures among it. */
+export function useAttention() {
+  return useQuery({
+    queryKey: ["attention"],
+    queryFn: () => unwrap(client.GET("/api/v1/attention")),
+    refetchInterval: useInterval(2 * POLL_MS),
+  });
+}
+
 /** The telemetry of one of several nodes; the more there are, the less often each is asked for. */
 export function useNodeTelemetry(name: string) {
   const cache = useQueryClient();

@@ -114,7 +114,7 @@ class Events {
       this.#invalidate(({ queryKey }) => queryKey[0] === "jobs" || queryKey[0] === "sweep");
     }
     if (name === "jobs" || name === "nodes") {
-      const reread = () => this.#invalidate(({ queryKey }) => queryKey[0] === "timeline");
+      const reread = () => this.#invalidate(({ queryKey }) => queryKey[0] === "timeline" || queryKey[0] === "attention");
       this.#throttle.run(`timeline of ${name}`, TIMELINE_MS[name], reread);
     }
     if (name === "notices") this.#invalidate(({ queryKey }) => queryKey[0] === "notices");

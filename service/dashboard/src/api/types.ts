@@ -32,6 +32,7 @@ export type Reservation = Schemas["Reservation"];
 export type NewReservation = Schemas["NewReservation"];
 export type Policy = Schemas["Policy"];
 export type SourceCalibration = Schemas["SourceCalibration"];
+export type Attention = Schemas["Attention"];
 export type Timeline = Schemas["Timeline"];
 export type DeviceTimeline = Schemas["DeviceTimeline"];
 export type NodeTimeline = Schemas["NodeTimeline"];

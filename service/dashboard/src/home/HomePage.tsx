@@ -1,14 +1,24 @@
+import { useSettings } from "../api/session";
 import { Jobs } from "../jobs/Jobs";
 import { useTitle } from "../ui/useTitle";
+import { Attention } from "./Attention";
 import { Lanes } from "./Lanes";
+import { Mine } from "./Mine";
+import { useHours } from "./useHours";
 
-/** The live box: who has what, and all jobs. */
+/** The live box: the viewer's jobs, what is wrong, who has what, and all jobs. */
 export function HomePage() {
   useTitle("Home");
+  const [hours, setHours] = useHours();
+  const user = useSettings().data?.user.name;
   return (
     <>
       <h1 className="hidden-words">Home</h1>
-      <Lanes />
+      <div className="home-top">
+        {user !== undefined && <Mine user={user} hours={Number(hours)} />}
+        <Attention />
+      </div>
+      <Lanes hours={hours} onHours={setHours} />
       <Jobs />
     </>
   );

@@ -12,38 +12,28 @@ import { Panel } from "../ui/Panel";
 import { Segments } from "../ui/Segments";
 import { useNow } from "../ui/useNow";
 import { DeviceLane } from "./DeviceLane";
+import { type Hours, HOURS } from "./useHours";
 import { LaneTip, type Pointed } from "./LaneTip";
 import { ReservedMarks } from "./ReservedMarks";
 
-const SPANS = [{ key: "1", label: "1 h" }, { key: "6", label: "6 h" }, { key: "24", label: "24 h" }] as const;
-type Span = (typeof SPANS)[number]["key"];
-const KEY = "torchyard-lanes-hours";
+const SPANS = HOURS.map((key) => ({ key, label: `${key} h` }));
 const MOVES: Record<string, [number, number]> = {
   ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1],
 };
 
-function remembered(): Span {
-  return SPANS.find(({ key }) => key === localStorage.getItem(KEY))?.key ?? "6";
-}
-
 /** A lane for each device: who has had it, has it, and is expected to get it. */
-export function Lanes() {
-  const [span, setSpan] = useState(remembered);
-  const timeline = useTimeline(Number(span));
-  const change = (key: Span) => {
-    localStorage.setItem(KEY, key);
-    setSpan(key);
-  };
+export function Lanes({ hours, onHours }: { hours: Hours; onHours: (hours: Hours) => void }) {
+  const timeline = useTimeline(Number(hours));
   if (timeline.data?.nodes.length === 0) return <NoNode />;
   const title = resourceOf(timeline.data?.nodes ?? []).many;
   return (
     <Panel
       title={title}
       className="lanes-panel"
-      tools={<Segments label="Time shown" options={SPANS} value={span} onChange={change} />}
+      tools={<Segments label="Time shown" options={SPANS} value={hours} onChange={onHours} />}
     >
       <Notice error={timeline.error} />
-      {timeline.data !== undefined && <Picture timeline={timeline.data} hours={Number(span)} />}
+      {timeline.data !== undefined && <Picture timeline={timeline.data} hours={Number(hours)} />}
     </Panel>
   );
 }

@@ -17,8 +17,8 @@ export function Jobs() {
   const set = (next: JobsSearch) => void navigate({ search: next, replace: true });
   const change = (part: Record<string, string | undefined>) => set(withFilter(search, part));
   return (
-    <>
-      <h2 className="page-title">Jobs</h2>
+    <section aria-labelledby="jobs-heading">
+      <h2 className="page-title" id="jobs-heading">Jobs</h2>
       <Filters search={search} counts={counts.data} onChange={change} />
       <Notice error={error} />
       {page?.rows.length === 0 && (hasFilters(search) || search.cursor !== undefined
@@ -39,6 +39,6 @@ export function Jobs() {
           </button>
         )}
       </nav>
-    </>
+    </section>
   );
 }

@@ -15,10 +15,10 @@ export const TABS = [
 
 export type TabKey = (typeof TABS)[number]["key"];
 
-const FINAL: ReadonlySet<JobState> = new Set<JobState>(["succeeded", "failed", "cancelled"]);
+export const FINAL: readonly JobState[] = ["succeeded", "failed", "cancelled"];
 
 export function isFinal(state: JobState): boolean {
-  return FINAL.has(state);
+  return FINAL.includes(state);
 }
 
 export function statesOf(tab: TabKey): readonly JobState[] {

@@ -39,8 +39,17 @@ LISTS = {"/jobs", "/jobs/counts", "/groups"}
 #: The box: jobs that the caller may not read are there with user, resources and times, and without their names.
 BOX = {"/queue", "/nodes", "/nodes/timeline"}
 #: Nothing of a single job, or hours of users and projects alone, which share the box.
-NO_JOB = {"/queue/calibration", "/nodes/{name}/telemetry", "/settings", "/users", "/tokens", "/projects", "/policy"}
-NO_JOB |= {"/secrets", "/quotas", "/usage", "/usage/digest", "/reservations"}
+NO_JOB = {
+    "/attention",
+    "/queue/calibration",
+    "/nodes/{name}/telemetry",
+    "/settings",
+    "/users",
+    "/tokens",
+    "/projects",
+    "/policy",
+}
+NO_JOB |= {"/attention", "/secrets", "/quotas", "/usage", "/usage/digest", "/reservations"}
 ADMIN = {"/audit"}
 #: What changes, read by `test_a_stream_tells_only_of_what_may_be_read` and the test after it.
 STREAM = {"/stream", "/live"}

@@ -1,0 +1,62 @@
+import { Link } from "@tanstack/react-router";
+
+import { useAttention } from "../api/box";
+import type { Attention as Item } from "../api/types";
+import { age, secondsBetween } from "../lib/time";
+import { Message } from "../ui/Message";
+import { Notice } from "../ui/Notice";
+import { Panel } from "../ui/Panel";
+import { Time } from "../ui/Time";
+import { useNow } from "../ui/useNow";
+
+const WORDS: Record<Item["kind"], string> = {
+  failed: "failed",
+  hung: "hangs",
+  nan: "not finite",
+  idle: "idle",
+  "node-silent": "silent",
+  "disk-low": "disk low",
+  "device-unusable": "out of use",
+  offender: "no job",
+};
+
+/** What goes wrong on the box, and what of the viewer's own has gone wrong. */
+export function Attention() {
+  const now = useNow(30_000);
+  const found = useAttention();
+  const items = found.data ?? [];
+  return (
+    <Panel title="Needs attention" className="attention">
+      <Notice error={found.error} />
+      {found.data !== undefined && items.length === 0 && (
+        <p className="soft pad">
+          Nothing. Runs that hang, fail, report nan or do nothing with what they hold would stand here, and nodes that
+          are silent or out of disk.
+        </p>
+      )}
+      <ul className="home-list">
+        {items.map((item, index) => (
+          <li key={index} data-kind={item.kind}>
+            <span className="attention-kind">{WORDS[item.kind]}</span>
+            <div>
+              <Subject item={item} />{" "}
+              <span className="attention-words"><Message text={item.message} now={now} /></span>
+            </div>
+            {item.since != null && <span className="faint"><Time at={item.since}>{age(secondsBetween(item.since, null, now))}</Time></span>}
+          </li>
+        ))}
+      </ul>
+    </Panel>
+  );
+}
+
+function Subject({ item }: { item: Item }) {
+  if (item.job == null) return <Link to="/box">{item.node}</Link>;
+  const words = `${item.job} ${item.name ?? ""}`;
+  return (
+    <>
+      {item.readable ? <Link to="/jobs/$jobId" params={{ jobId: String(item.job) }}>{words}</Link> : <span>{words}</span>}
+      <span className="faint"> {item.user}</span>
+    </>
+  );
+}

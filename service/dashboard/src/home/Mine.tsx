@@ -1,0 +1,58 @@
+import { Link } from "@tanstack/react-router";
+
+import { useTimeline } from "../api/box";
+import { useMine } from "../api/mine";
+import type { Job, TimelineJob } from "../api/types";
+import { isFinal } from "../lib/states";
+import { age, duration, secondsBetween } from "../lib/time";
+import { Command } from "../ui/Command";
+import { Forecast } from "../ui/Forecast";
+import { Notice } from "../ui/Notice";
+import { Panel } from "../ui/Panel";
+import { StateChip } from "../ui/StateChip";
+import { Time } from "../ui/Time";
+import { Track } from "../ui/Track";
+import { useNow } from "../ui/useNow";
+
+/** The viewer's jobs: what runs, what waits and until when, and what has just ended. */
+export function Mine({ user, hours }: { user: string; hours: number }) {
+  const now = useNow(10_000);
+  const { jobs, error } = useMine(user);
+  const expected = new Map(useTimeline(hours).data?.jobs.map((job) => [job.number, job]));
+  return (
+    <Panel title="Mine" className="mine">
+      <Notice error={error} />
+      {jobs?.length === 0 && (
+        <div className="pad mine-empty">
+          <p className="soft">Your jobs stand here while they run or wait, and for a day after they end. Submit one:</p>
+          <Command text="yard run --gpus 1 -- python train.py" />
+        </div>
+      )}
+      <ul className="home-list">
+        {jobs?.map((job) => <Row key={job.id} job={job} expected={expected.get(job.number)} now={now} />)}
+      </ul>
+    </Panel>
+  );
+}
+
+function Row({ job, expected, now }: { job: Job; expected: TimelineJob | undefined; now: number }) {
+  return (
+    <li>
+      <StateChip state={job.state} held={job.held} blocked={job.blocked} />
+      <div className="mine-job">
+        <Link to="/jobs/$jobId" params={{ jobId: String(job.number) }}>{job.number} {job.name}</Link>
+        {job.state === "running" && job.progress !== null && <Track progress={job.progress} moving />}
+        {job.state === "queued" && expected?.expected_start_at != null && (
+          <span className="soft">
+            starts <Forecast p50={expected.expected_start_at} p90={expected.expected_start_p90_at} now={now} />
+          </span>
+        )}
+      </div>
+      <span className="faint">
+        {isFinal(job.state) && job.ended_at !== null
+          ? <><Time at={job.ended_at}>{age(secondsBetween(job.ended_at, null, now))}</Time> ago</>
+          : job.started_at !== null && duration(secondsBetween(job.started_at, null, now))}
+      </span>
+    </li>
+  );
+}
