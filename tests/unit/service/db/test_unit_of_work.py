@@ -9,7 +9,8 @@ import service
 ROOT = Path(service.__file__).parent
 #: Calls that reach others, by method, with what they are called on.
 EFFECTS = {"notify": "hub", "nudge": "dispatcher", "launch": "dispatcher", "wake_scheduler": "ctx"}
-MAY = {"infra/effects.py"}
+#: Settings that are read anew are no transaction.
+MAY = {"infra/effects.py", "reload.py"}
 
 
 def effects(source: str) -> Iterator[str]:

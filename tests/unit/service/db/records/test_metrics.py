@@ -18,5 +18,7 @@ def test_no_number_without_a_word_is_an_error() -> None:
 
 
 def test_the_newest_value_of_a_series() -> None:
-    last = LastMetric(job_id="job-1", name="loss", last_value=None, last_special=CODES["nan"], last_time_us=1)
+    last = LastMetric(
+        job_id="job-1", name="loss", stream="rank-0", last_value=None, last_special=CODES["nan"], last_time_us=1
+    )
     assert last.value == "nan"
