@@ -170,7 +170,7 @@ def _too_open(name: str, file: Path | None) -> Iterator[str]:
     if file is None or not file.is_file():
         return
     mode = stat.S_IMODE(file.stat().st_mode)
-    # Settings may hold passwords, but often everybody on the machine may read them: `yard` reads them too.
+    # Only an address may hold a password; without one, everybody may read them.
     secret = name != "settings file" or "://" in file.read_text()
     if mode & (0o077 if secret else 0o022):
         yield f"{name}: {file} (mode {mode:04o}) is open to other accounts: `chmod 0600 {file}`"

@@ -21,7 +21,7 @@ NAMES = {"sqlite": "torchyard.db", "postgresql": "torchyard.pgdump"}
 
 @dataclass(frozen=True, kw_only=True)
 class Contents:
-    """What a copy holds; `blobs` maps SHA-256 to size in bytes."""
+    """Contents of a copy; `blobs` maps SHA-256 to size in bytes."""
 
     schema: str
     installation: str

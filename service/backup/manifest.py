@@ -1,4 +1,4 @@
-"""What a backup says of itself: `manifest.json`, which is written last."""
+"""Facts that a backup tells of itself: `manifest.json`, which is written last."""
 
 import json
 from dataclasses import asdict, dataclass

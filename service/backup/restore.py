@@ -27,7 +27,7 @@ from torchyard.stack import instance
 
 @dataclass(frozen=True, kw_only=True)
 class Restored:
-    """What was restored; `aside` is where the data lie that were there before."""
+    """Outcome of a restore; `aside` is where the data lie that were there before."""
 
     manifest: Manifest
     aside: Path | None
