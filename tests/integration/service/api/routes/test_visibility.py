@@ -49,7 +49,7 @@ NO_JOB = {
     "/projects",
     "/policy",
 }
-NO_JOB |= {"/attention", "/secrets", "/quotas", "/usage", "/usage/digest", "/reservations"}
+NO_JOB |= {"/notices", "/secrets", "/quotas", "/usage", "/usage/digest", "/reservations"}
 ADMIN = {"/audit"}
 #: What changes, read by `test_a_stream_tells_only_of_what_may_be_read` and the test after it.
 STREAM = {"/stream", "/live"}
