@@ -76,8 +76,14 @@ ACTIONS: Final[dict[tuple[str, str], str]] = {
     ("POST", "/session/codes"): "session.make-code",
     ("PUT", "/live/{stream}"): "stream.follow",
 }
-#: Routes whose success is no change, or not always one; a job that is stored is recorded with it.
-UNRECORDED: Final = frozenset({"job.submit", "job.rerun", "snapshot.upload", "stream.follow"})
+#: Actions whose success is always a change, and that no transaction records. The others record what they change
+#: themselves: a success of theirs without an entry has changed nothing.
+RECORDED_HERE: Final = frozenset(
+    {
+        *("checkpoint.delete", "job.bring-outputs", "job.discard", "job.stacks", "session.close", "session.make-code"),
+        *("session.open", "snapshot.commit", "snapshot.create"),
+    }
+)
 
 
 def action_of(method: str, path: str) -> str:
@@ -113,7 +119,7 @@ class Audited:
         try:
             if status in REFUSED:
                 await self._refuse(scope, request, status)
-            elif status < 300 and not request.recorded and _changes(scope):
+            elif status < 300 and not request.recorded and _action(scope) in RECORDED_HERE:
                 await run_in_threadpool(self._store, _user(scope), request, _subject(scope))
         except SQLAlchemyError:
             _logger.exception("the audit lacks %s %s of %s", scope["method"], scope["path"][:MAX_SUBJECT], _user(scope))
@@ -143,11 +149,6 @@ def _address(scope: Scope) -> str | None:
 def _user(scope: Scope) -> str:
     caller = known_caller(scope)
     return caller.user_id if caller else ""
-
-
-def _changes(scope: Scope) -> bool:
-    action = _action(scope)
-    return not scope["path"].startswith(AGENT) and action not in UNRECORDED
 
 
 def _action(scope: Scope) -> str:
