@@ -47,7 +47,7 @@ MAX_POINTS = 5_000
 
 @dataclass
 class _Curves:
-    """What followers of a job's metrics have, all of them the same."""
+    """Points of a job's metrics that its followers have, all of them the same."""
 
     cursor: str
     followers: dict[Subscriber, Topic] = field(default_factory=dict)

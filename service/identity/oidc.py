@@ -37,7 +37,7 @@ ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDS
 
 @dataclass(frozen=True, kw_only=True)
 class OidcClient:
-    """What this installation is to the provider, and which users its word makes."""
+    """Registration of this installation at the provider, and the users that its word makes."""
 
     issuer: str
     client_id: str

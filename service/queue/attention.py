@@ -1,4 +1,4 @@
-"""What needs attention: the box's own troubles, devices that are held for nothing, and the caller's failures.
+"""Faults that need attention: the box's own troubles, devices that are held for nothing, and the caller's failures.
 
 Nodes and devices concern everybody, as do runs that hang or leave their GPUs idle, whoever may read them. Of metrics
 that are not finite and of jobs that failed, each user hears of their own.

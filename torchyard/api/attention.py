@@ -1,4 +1,4 @@
-"""What needs attention on the box, as the REST API shows it."""
+"""Faults that need attention on the box, as the REST API shows them."""
 
 from datetime import datetime
 from typing import Literal

@@ -192,7 +192,7 @@ class Client(LogCalls, FileCalls, SweepCalls, SharingCalls, SecretCalls):
         return self._post(api.Node, f"/nodes/{part(node)}/devices/{part(device)}/return")
 
     def notices(self) -> api.Notices:
-        """What administrators tell everybody: the pause of the queue, and the announcement."""
+        """Return what administrators tell everybody: the pause of the queue, and the announcement."""
         return self._get(api.Notices, "/notices")
 
     def pause(self, message: str = "") -> api.Notices:
@@ -257,7 +257,7 @@ class Client(LogCalls, FileCalls, SweepCalls, SharingCalls, SecretCalls):
         refused: bool | None = None,
         limit: int | None = None,
     ) -> list[api.AuditEntry]:
-        """What was changed and what was refused, the newest first (administrators); times with their zones."""
+        """Return what was changed and refused, the newest first (administrators); times have their zones."""
         return list(self._pages(api.AuditEntry, "/audit", _audit_query(user, action, since, until, refused), limit))
 
     def audit_csv(

@@ -1,4 +1,4 @@
-"""Which jobs may be put back after their trial, to start from the beginning (`restartable`)."""
+"""Jobs that may be put back after their trial, to start from the beginning (`restartable`)."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -56,7 +56,7 @@ class File:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What an installation consists of, in the order in which it is made."""
+    """Parts of an installation, in the order in which they are made."""
 
     accounts: tuple[Account, ...] = ()
     folders: tuple[Folder, ...]

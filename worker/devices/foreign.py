@@ -18,7 +18,7 @@ STEP: Final = 256 * 2**20
 
 @dataclass(frozen=True, kw_only=True)
 class ForeignProcesses:
-    """What the node's administrator has said about processes from outside of the queue."""
+    """Policy of the node's administrator about processes from outside of the queue."""
 
     policy: Policy = "wait"
     tolerated: int = 2**30

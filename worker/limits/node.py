@@ -71,7 +71,7 @@ class NodeLimits:
 
     @property
     def unenforced(self) -> str | None:
-        """Why the kernel holds jobs to no limits here; None where it does."""
+        """Reason why the kernel holds jobs to no limits here; None where it does."""
         if self.enforced:
             return None
         if not self.wanted:

@@ -20,7 +20,7 @@ _EPOCHS: Final = re.compile(r"--?(?:num[-_](?:train[-_])?|max[-_]|n[-_]|total[-_
 
 
 class RunProgress(NamedTuple):
-    """Where a run is. `phase` is another one after each change of what is counted."""
+    """Place of a run in its steps. `phase` is another one after each change of what is counted."""
 
     phase: int
     step: int

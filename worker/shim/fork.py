@@ -39,7 +39,7 @@ class ProgramStartError(Exception):
 
 
 class Successor(BaseException):
-    """What a forked process does next, once it has left the functions that it was forked in."""
+    """Next work of a forked process, once it has left the functions that it was forked in."""
 
     def __init__(self, run: Callable[[], object]) -> None:
         super().__init__()

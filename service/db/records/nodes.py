@@ -10,7 +10,7 @@ from torchyard import wire
 
 
 class StoredTopology(wire.Topology):
-    """How near a GPU is to the node's others, as it is stored; a level that this version does not know is left out."""
+    """Distances of a GPU to the node's others; levels that this version does not know are left out."""
 
     @field_validator("links", mode="before")
     @classmethod

@@ -1,4 +1,4 @@
-"""What all strategies have in common: the processes and samples that each takes."""
+"""Base of all strategies: the processes and samples that each takes."""
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
