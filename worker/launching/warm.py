@@ -119,6 +119,7 @@ class ForkServers:
     _wanted: dict[ServerKey, float] = field(default_factory=dict, repr=False)
     """Keys for which a server is made, or could not be, with the time until which that holds."""
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _closed: threading.Event = field(default_factory=threading.Event, repr=False)
 
     def launch(self, key: ServerKey, launch: Path, log: int, held: Sequence[int], told: bytes | None = None) -> bool:
         """Fork the shim of an attempt, with its log and the descriptors that it holds; return when the job has begun.
@@ -172,15 +173,21 @@ class ForkServers:
         timer.start()
 
     def make(self, key: ServerKey) -> bool:
-        """Make a server now; False if its interpreter cannot be shared."""
+        """Make a server now; False if its interpreter cannot be shared, or after `close`."""
+        if self._closed.is_set():
+            return False
         try:
             made = self._started(key)
         except (OSError, ValueError) as error:
             logger.warning("%s gets no fork server: %s", key.interpreter, error)
             return False
         with self._lock:
-            self._servers[key] = made
+            if not self._closed.is_set():
+                self._servers[key] = made
             self._wanted.pop(key, None)
+        if self._closed.is_set():  # while it was made
+            made.end()
+            return False
         logger.info("jobs of %s start warm from now on", key.interpreter)
         self.trim()
         return True
@@ -235,10 +242,15 @@ class ForkServers:
         """Trim again and again until the worker stops, and end all servers then."""
         while not stopped.wait(TRIM_S):
             self.trim()
+        self.close()
+
+    def close(self) -> None:
+        """End all servers, for good: one that is being made ends once it is there."""
+        self._closed.set()
         self.end()
 
     def end(self) -> None:
-        """End all servers."""
+        """End all servers; others can be made."""
         with self._lock:
             servers = list(self._servers.items())
         for key, server in servers:

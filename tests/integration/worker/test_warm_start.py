@@ -54,7 +54,7 @@ class Pair:
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     made = Pair(tmp_path_factory.mktemp("warm"))
     yield made
-    made.servers.end()
+    made.servers.close()
 
 
 #: Programs of one process; each tells what differs if anything does.

@@ -88,3 +88,22 @@ class Timer:
 
     def start(self) -> None:
         self._make(*self._words)
+
+
+def test_none_is_made_after_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = ServerKey(interpreter="/usr/bin/python3", options=(), environment=())
+    servers, ended = ForkServers(log=tmp_path / "log"), []
+
+    class Made:
+        def end(self) -> None:
+            ended.append(self)
+
+    def started(_self: ForkServers, _key: ServerKey) -> Made:
+        servers.close()  # while it is made
+        return Made()
+
+    monkeypatch.setattr(ForkServers, "_started", started)
+    assert not servers.make(key)
+    assert len(ended) == 1
+    assert not servers.make(key)
+    assert len(ended) == 1
