@@ -182,12 +182,13 @@ class ForkServers:
             logger.warning("%s gets no fork server: %s", key.interpreter, error)
             return False
         with self._lock:
-            if not self._closed.is_set():
+            needed = not self._closed.is_set() and key not in self._servers
+            if needed:
                 self._servers[key] = made
             self._wanted.pop(key, None)
-        if self._closed.is_set():  # while it was made
+        if not needed:  # any more: all have ended, or another was made meanwhile
             made.end()
-            return False
+            return not self._closed.is_set()
         logger.info("jobs of %s start warm from now on", key.interpreter)
         self.trim()
         return True

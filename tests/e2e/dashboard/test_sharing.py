@@ -87,6 +87,7 @@ def test_who_is_no_administrator_reads(stranger: Page, live_service: Live) -> No
 
 def test_a_reservation_is_made_shown_on_the_box_and_given_back(page: Page, node: Agent) -> None:
     page.goto("/sharing")
+    expect(page.get_by_role("region", name="Reservations")).to_contain_text("Nothing is reserved.")
     page.get_by_role("button", name="Reserve").click()
     page.get_by_label("Name").fill("driver update")
     page.get_by_role("button", name="Maintenance").click()
