@@ -27,19 +27,25 @@ def read(path: Path, model: type[Model], problem: type[TorchYardError], shape: s
 
     Raises `problem` with the mend; `shape` says what such a file is made of.
     """
+    data = _load(path, problem, shape)
     try:
-        data = yaml.safe_load(path.read_text())
-    except OSError as error:
-        raise problem(f"{path} cannot be read: {error.strerror}") from error
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
-        raise problem(f"{path} is not valid YAML: {error}") from error
-    if not isinstance(data, dict | None):
-        raise problem(f"{path}: {shape}")
-    try:
-        return model.model_validate(data or {})
+        return model.model_validate(data)
     except ValidationError as error:
         wrong = (f"{path}: {'.'.join(map(str, e['loc']))}: {error_messages.message(e, model)}" for e in error.errors())
         raise problem("\n".join(wrong)) from error
+
+
+def _load(file: Path, problem: type[Exception], shape: str) -> dict[Any, Any]:
+    """Return the mapping in a YAML file, an empty one for an empty file. Raises `problem`."""
+    try:
+        data = yaml.safe_load(file.read_text())
+    except OSError as error:
+        raise problem(f"{file} cannot be read: {error.strerror}") from error
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
+        raise problem(f"{file} is not valid YAML: {error}") from error
+    if not isinstance(data, dict | None):
+        raise problem(f"{file}: {shape}")
+    return data or {}
 
 
 def path() -> Path | None:
@@ -73,17 +79,10 @@ def _section(name: str) -> dict[str, Any]:
     file = path()
     if file is None:
         return {}
-    try:
-        data = yaml.safe_load(file.read_text())
-    except OSError as error:
-        raise ValueError(f"{file} cannot be read: {error.strerror}") from error
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ValueError(f"{file} is not valid YAML: {error}") from error
-    if not isinstance(data, dict | None):
-        raise ValueError(f"{file}: write the sections {' and '.join(SECTIONS)}, each with settings below it")
-    for strange in (data or {}).keys() - set(SECTIONS):
+    data = _load(file, ValueError, f"write the sections {' and '.join(SECTIONS)}, each with settings below it")
+    for strange in data.keys() - set(SECTIONS):
         raise ValueError(f"{file}: {strange}: there is no such section{_meant(str(strange), SECTIONS)}")
-    found = (data or {}).get(name) or {}
+    found = data.get(name) or {}
     if not isinstance(found, dict):
         raise ValueError(f"{file}: {name}: write settings below it, such as `port: 8765`")
     return {str(key): value for key, value in found.items() if value is not None}
