@@ -37,8 +37,8 @@ BACKLOG: Final = 128
 
 
 @dataclass(frozen=True, kw_only=True)
-class SignInDesk:
-    """Desk that answers sign-ins, one at a time, so that no account holds up the service."""
+class SignInHandler:
+    """Handler that answers sign-ins, one at a time, so that no account holds up the service."""
 
     context: Context
     tokens: Tokens
@@ -95,14 +95,14 @@ def serving(app: FastAPI, url: str) -> Iterator[None]:
     if path is None or context.settings.unix_sign_in == "off":
         yield
         return
-    desk = SignInDesk(context=context, tokens=app.state.tokens, refused=app.state.refusals, url=url)
+    handler = SignInHandler(context=context, tokens=app.state.tokens, refused=app.state.refusals, url=url)
     try:
         listening = _listen(path)
     except OSError as error:
         logger.error("nobody signs in by UNIX account: %s", error)
         yield
         return
-    thread = threading.Thread(target=_serve, args=(listening, desk), name="sign-in-socket")
+    thread = threading.Thread(target=_serve, args=(listening, handler), name="sign-in-socket")
     thread.start()
     try:
         yield
@@ -143,7 +143,7 @@ def _remove_stale(path: Path) -> None:
         raise FileExistsError(f"another service answers at {path}: set TORCHYARD_SIGN_IN_SOCKET to another path")
 
 
-def _serve(listening: socket.socket, desk: SignInDesk) -> None:
+def _serve(listening: socket.socket, handler: SignInHandler) -> None:
     while True:
         try:
             connection, _ = listening.accept()
@@ -151,7 +151,7 @@ def _serve(listening: socket.socket, desk: SignInDesk) -> None:
             return
         with connection, suppress(OSError):
             connection.settimeout(SEND_S)
-            connection.sendall(json.dumps(desk.answer(peer_uid(connection))).encode() + b"\n")
+            connection.sendall(json.dumps(handler.answer(peer_uid(connection))).encode() + b"\n")
 
 
 def peer_uid(connection: socket.socket) -> int:

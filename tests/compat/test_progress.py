@@ -9,7 +9,7 @@ import pytest
 
 from tests.support.user import User
 from torchyard.api import Progress, ProgressSource
-from worker.progress.run import ProgressTracker, RunProgress
+from worker.progress.run import ProgressParser, RunProgress
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(200)]
 
@@ -70,13 +70,13 @@ def test_bars_are_understood_to_their_end(environment: Path, script: str, place:
         lines = [line for place, line in enumerate(bars)]
         for number, at in reversed(list(enumerate(starts, 1))):
             lines.insert(at, f"Epoch {number}/3")
-    tracker = ProgressTracker()
+    parser = ProgressParser()
     found: list[RunProgress] = []
     for line in lines:
-        tracker.feed([line])
-        found += [] if (now := tracker.progress()) is None else [now]
+        parser.feed([line])
+        found += [] if (now := parser.progress()) is None else [now]
     assert place is None or found[-1][1:] == place
-    assert place is not None or tracker.progress() is None
+    assert place is not None or parser.progress() is None
 
 
 def test_a_job_with_a_plain_bar_shows_its_progress(user: User) -> None:

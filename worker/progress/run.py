@@ -39,7 +39,7 @@ class _Loop:
     changed: int = 0
 
 
-class ProgressTracker:
+class ProgressParser:
     """Follows what one process prints. `epochs`: of the run, where its command line tells."""
 
     def __init__(self, epochs: int | None = None) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Final
 from torchyard.injob import layout
 from worker.attempts import opening
 from worker.attempts.folder import AttemptFolder
-from worker.progress.run import ProgressTracker, RunProgress, epochs_of
+from worker.progress.run import ProgressParser, RunProgress, epochs_of
 from worker.trackers.journal import Journal
 from worker.trackers.points import TrackerPoint
 
@@ -44,7 +44,7 @@ class PrintedProgress:
         self._rank = int(launch.get("first_rank", 0))
         #: Its process on another node prints the same.
         self._reads = int(launch.get("node_rank", 0)) == 0
-        self._tracker = ProgressTracker(epochs_of([str(word) for word in launch.get("argv", ())]))
+        self._parser = ProgressParser(epochs_of([str(word) for word in launch.get("argv", ())]))
         self._journal: Journal | None = None
         self._position = 0
         self._torn = ""
@@ -62,7 +62,7 @@ class PrintedProgress:
         self._due = now + LOOK_S
         if not self._read():
             return
-        found = self._tracker.progress()
+        found = self._parser.progress()
         settled = found is None or (self._seen is not None and self._seen.phase == found.phase)
         self._seen = found
         if settled and found != self._told and (ended or found is None or now >= self._point_due):
@@ -75,7 +75,7 @@ class PrintedProgress:
         return ranked if ranked.exists() else logs / layout.LAUNCHER_LOG
 
     def _read(self) -> bool:
-        """Feed the tracker with whole lines; False if there are none that an earlier worker has not read."""
+        """Feed the parser with whole lines; False if there are none that an earlier worker has not read."""
         journal = self._open()
         try:
             with opening.plain(self._log()) as descriptor:
@@ -94,7 +94,7 @@ class PrintedProgress:
         text = data.decode(errors="replace")
         *lines, torn = _ENDS.split((self._torn if start == self._position else "") + text)
         self._position, self._torn = start + len(data), torn[-READ:]
-        self._tracker.feed(lines)
+        self._parser.feed(lines)
         return self._position > journal.ends.get(_SOURCE, 0)
 
     def _open(self) -> Journal:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from worker.progress.run import MAX_PHASES, ProgressTracker, RunProgress, epochs_of
+from worker.progress.run import MAX_PHASES, ProgressParser, RunProgress, epochs_of
 
 
 def bar(place: int, total: int, label: str = "") -> str:
@@ -20,9 +20,9 @@ def bars(total: int, label: str = "", places: int = 4) -> Iterator[str]:
 
 
 def after(lines: Iterable[str], epochs: int | None = None) -> tuple[int, int] | None:
-    tracker = ProgressTracker(epochs)
-    tracker.feed(lines)
-    found = tracker.progress()
+    parser = ProgressParser(epochs)
+    parser.feed(lines)
+    found = parser.progress()
     return None if found is None else (found.step, found.total)
 
 
@@ -78,19 +78,19 @@ def test_epochs_without_a_total_need_the_command_line() -> None:
 
 
 def test_each_change_of_what_is_counted_begins_a_phase() -> None:
-    tracker = ProgressTracker()
+    parser = ProgressParser()
     found: list[RunProgress | None] = []
     for line in (bar(5, 50, "warm-up"), bar(50, 50, "warm-up"), bar(0, 500), bar(20, 500)):
-        tracker.feed([line])
-        found.append(tracker.progress())
+        parser.feed([line])
+        found.append(parser.progress())
     assert found == [RunProgress(1, 5, 50), RunProgress(1, 50, 50), RunProgress(2, 0, 500), RunProgress(2, 20, 500)]
 
 
 def test_a_script_that_always_changes_its_mind_is_given_up() -> None:
-    tracker = ProgressTracker()
+    parser = ProgressParser()
     for total in range(10, 10 + 2 * MAX_PHASES):
-        tracker.feed([f"epoch 1/{total}"])
-        last = tracker.progress()
+        parser.feed([f"epoch 1/{total}"])
+        last = parser.progress()
     assert last is None
 
 
@@ -104,11 +104,11 @@ def test_a_script_that_always_changes_its_mind_is_given_up() -> None:
     )
 )
 def test_a_place_lies_within_the_total_and_never_goes_back_in_a_phase(lines: list[str]) -> None:
-    tracker = ProgressTracker()
+    parser = ProgressParser()
     last = RunProgress(0, 0, 0)
     for line in lines:
-        tracker.feed([line])
-        found = tracker.progress()
+        parser.feed([line])
+        found = parser.progress()
         if found is not None:
             assert 0 <= found.step <= found.total
             assert found.phase > last.phase or (found.total == last.total and found.step >= last.step)
