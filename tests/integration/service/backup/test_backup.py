@@ -103,10 +103,12 @@ def test_a_backup_of_a_busy_service_is_whole_and_comes_back(
         made.post(seeded, "metrics", batch(0, [1, 2], loss=0.5))
         content = made.checkpoint(seeded, 1, {"model.pt": b"weights" * 100})
         with writing(made) as steps:
-            for _ in range(3):
+            for number in range(100):  # how often a write falls into a backup depends on the load
                 before = len(steps)
                 written = create(settings_of(live), target)
                 assert written.missing_blobs == []
+                if number >= 2 and len(steps) > before:
+                    break
             assert len(steps) > before, "nothing was written meanwhile, so the test shows nothing"
         assert stat.S_IMODE(target.stat().st_mode) == 0o700
         kept = {path.name: path.stat().st_ino for path in (target / "artifacts" / "blobs").glob("??/*")}
