@@ -95,6 +95,8 @@ class Project(Base):
     created_us: Mapped[int]
     #: Who may read its jobs (`torchyard.api.Visibility`); NULL: as the installation has it.
     visibility: Mapped[str | None]
+    #: Who may submit jobs to it (`torchyard.api.Submitters`).
+    submitters: Mapped[str] = mapped_column(default="everyone", server_default="everyone")
 
 
 class ProjectMember(Base):

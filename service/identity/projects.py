@@ -1,4 +1,4 @@
-"""Projects, who may read their jobs, and their members."""
+"""Projects, who may read their jobs and submit to them, and their members."""
 
 from typing import cast
 
@@ -24,7 +24,7 @@ def list_projects(db: Database, default: Visibility) -> list[api.Project]:
 
 def _projects(tx: Connection, default: Visibility, name: str | None = None) -> list[api.Project]:
     members: dict[str, dict[str, Role]] = {}
-    projects = select(Project.name, Project.visibility, Project.created_us)
+    projects = select(Project.name, Project.visibility, Project.submitters, Project.created_us)
     named = select(ProjectMember.project, User.name, ProjectMember.role).join(User, User.id == ProjectMember.user_id)
     if name is not None:
         projects, named = projects.where(Project.name == name), named.where(ProjectMember.project == name)
@@ -37,9 +37,17 @@ def _projects(tx: Connection, default: Visibility, name: str | None = None) -> l
             visibility=row.visibility or default,
             members=list(members.get(row.name, ())),
             roles=members.get(row.name, {}),
+            submitters=row.submitters,
         )
         for row in tx.execute(projects.order_by(Project.name))
     ]
+
+
+def closed_projects(db: Database, caller: Caller) -> list[str]:
+    """Return the projects that take jobs of their members alone, of which the caller is none."""
+    restricted = select(Project.name).where(Project.submitters == "members").order_by(Project.name)
+    with db.read() as tx:
+        return [name for name in tx.scalars(restricted) if roles.is_closed(caller, name, "members")]
 
 
 def create_project(
@@ -48,10 +56,11 @@ def create_project(
     """Add a project; ``conflict`` if there is one of the name."""
     with db.write() as tx:
         try:
-            tx.execute(insert(Project).values(name=new.name, visibility=new.visibility, created_us=now))
+            values = {"visibility": new.visibility, "submitters": new.submitters, "created_us": now}
+            tx.execute(insert(Project).values(name=new.name, **values))
         except IntegrityError as error:
             raise ProblemError("conflict", f"name: there is a project {new.name} already.") from error
-        said = {} if new.visibility is None else {"visibility": new.visibility}
+        said = new.model_dump(include={"visibility", "submitters"}, exclude_defaults=True)
         audit.record(tx, caller, "project.create", new.name, now, **said)
         (made,) = _projects(tx, default, new.name)
     cache.forget()
@@ -61,13 +70,14 @@ def create_project(
 def change_project(
     db: Database, cache: Tokens, caller: Caller, name: str, changes: api.ProjectChanges, default: Visibility, now: int
 ) -> api.Project:
-    """Set who may read the jobs of a project; ``not-found`` for an unknown one."""
+    """Set who may read the jobs of a project, and who submits to it; ``not-found`` for an unknown one."""
     roles.may_administer(caller, name)
+    given = changes.model_dump(exclude_unset=True)
     with db.write() as tx:
         project_names.check(tx, name)
-        if "visibility" in changes.model_fields_set:
-            tx.execute(update(Project).where(Project.name == name).values(visibility=changes.visibility))
-            audit.record(tx, caller, "project.change", name, now, visibility=changes.visibility)
+        if given:
+            tx.execute(update(Project).where(Project.name == name).values(**given))
+            audit.record(tx, caller, "project.change", name, now, **given)
         (changed,) = _projects(tx, default, name)
     cache.forget()
     return changed

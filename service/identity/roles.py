@@ -7,7 +7,7 @@ admin is an administrator everywhere. Reading is decided by `service.identity.vi
 from service.errors import ProblemError
 from service.identity.callers import Caller
 from service.identity.visibility import Owned
-from torchyard.api import Role
+from torchyard.api import Role, Submitters
 
 
 def role_in(caller: Caller, project: str) -> Role:
@@ -18,10 +18,22 @@ def role_in(caller: Caller, project: str) -> Role:
     return caller.roles.get(project, elsewhere)
 
 
-def may_submit(caller: Caller, project: str) -> None:
-    """Raise ``forbidden`` if the caller is a viewer in the project."""
+def may_submit(caller: Caller, project: str, submitters: Submitters) -> None:
+    """Raise ``forbidden`` if the caller is a viewer in the project, or no member where only members submit."""
     if role_in(caller, project) == "viewer":
         raise _viewer(caller, project)
+    if is_closed(caller, project, submitters):
+        mend = f"`yard projects members add {project} {caller.name}`"
+        raise ProblemError(
+            "forbidden",
+            f"project: only its members submit to {project}, and {caller.name} is none: take another one, or ask an "
+            f"administrator for {mend}.",
+        )
+
+
+def is_closed(caller: Caller, project: str, submitters: Submitters) -> bool:
+    """Return whether the project takes jobs of its members alone, and the caller is neither one nor administrator."""
+    return submitters == "members" and not caller.admin and project not in caller.roles
 
 
 def may_change(caller: Caller, owned: Owned) -> None:

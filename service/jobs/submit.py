@@ -22,7 +22,7 @@ from service.lifecycle import dependencies
 from service.secrets import of_jobs
 from service.storage.store import BlobStore
 from torchyard import api
-from torchyard.api import FieldProblem
+from torchyard.api import FieldProblem, Submitters
 from torchyard.ids import JobId
 from torchyard.spec import Priority
 from torchyard.spec.restarts import starts_over
@@ -61,7 +61,7 @@ def check(db: Database, store: BlobStore, submission: Submission) -> api.DryRun:
     plan = planning.plan(submission.spec)
     with db.read() as tx:
         _check_rights(submission)
-        known = _project_exists(tx, submission)
+        known = _check_project(tx, submission)
         note = _check(tx, submission, plan)
         _check_quotas(tx, submission, plan, lock=False)
         dependencies.resolve(tx, submission.caller, submission.spec.after, len(plan.jobs), lock=False)
@@ -84,11 +84,12 @@ def _store(db: Database, clock: Clock, submission: Submission, plan: planning.Su
     now = clock()
     _check_rights(submission)
     with db.write() as tx:
+        known = _check_project(tx, submission)
         if submission.key and (
             made := idempotency.find(tx, submission.caller.user_id, submission.key, submission.fingerprint, now)
         ):
             return _submitted(tx, submission.caller, made, sweep=plan.sweep is not None, new=False)
-        if not _project_exists(tx, submission):
+        if not known:
             _create_project(tx, submission, now)
         note = _check(tx, submission, plan)
         needs = dependencies.resolve(tx, submission.caller, submission.spec.after, len(plan.jobs), lock=True)
@@ -122,17 +123,18 @@ def check_priority(caller: Caller, priority: Priority) -> None:
 
 
 def _check_rights(submission: Submission) -> None:
-    roles.may_submit(submission.caller, submission.spec.project)
     check_priority(submission.caller, submission.spec.priority)
     for name, value in submission.spec.env.items():
         if value == HIDDEN:  # copied from a job whose values the caller may not see
             raise field_problem(f"env.{name}", f"{HIDDEN} stands for a value that is not yours to see: give your own")
 
 
-def _project_exists(tx: Connection, submission: Submission) -> bool:
-    """Return False if the caller may create the project by submitting to it."""
+def _check_project(tx: Connection, submission: Submission) -> bool:
+    """Check that the caller may submit to the project; False if there is none, and submitting may create it."""
     name = submission.spec.project
-    if tx.scalar(_PROJECT, {"name": name}) is not None:
+    submitters: Submitters | None = tx.scalar(_SUBMITTERS, {"name": name})
+    roles.may_submit(submission.caller, name, submitters or "everyone")
+    if submitters is not None:
         return True
     if submission.caller.admin:
         return False
@@ -191,7 +193,7 @@ _TRIAL = (
     "; until it has saved something, it may be put back after its first minute and start from the beginning "
     "(restartable: auto)"
 )
-_PROJECT: Select[Any] = select(Project.name).where(Project.name == bindparam("name"))
+_SUBMITTERS: Select[Any] = select(Project.submitters).where(Project.name == bindparam("name"))
 
 
 def _shared(submission: Submission, now: int, *, blocked: bool) -> planning.SharedFields:

@@ -17,6 +17,8 @@ Role = Literal["administrator", "member", "viewer"]
 UnixSignIn = Literal["create", "existing", "off"]
 #: Who may read the jobs of a project beside their owners and administrators: nobody, its members, or every user.
 Visibility = Literal["private", "project", "everyone"]
+#: Who may submit jobs to a project beside its administrators: everyone but viewers, or its members alone.
+Submitters = Literal["everyone", "members"]
 
 
 class User(Resource):
@@ -90,6 +92,8 @@ class NewProject(Resource):
     name: Annotated[str, Field(pattern=f"^{NAME}$")]
     #: Absent: as the installation has it.
     visibility: Visibility | None = None
+    #: Who may submit jobs to it.
+    submitters: Submitters = "everyone"
 
 
 class ProjectChanges(Resource):
@@ -99,6 +103,8 @@ class ProjectChanges(Resource):
 
     #: Null: as the installation has it.
     visibility: Visibility | None = None
+    #: Who may submit jobs to it; what waits or runs stays as it is.
+    submitters: Submitters = "everyone"
 
 
 class ProjectRole(Resource):
@@ -169,6 +175,8 @@ class Project(Resource):
     members: list[str] = []
     #: The members' roles in it, by name.
     roles: dict[str, Role] = {}
+    #: Who may submit jobs to it.
+    submitters: Submitters = "everyone"
 
 
 class Settings(Resource):
@@ -182,3 +190,5 @@ class Settings(Resource):
     keep_ended_s: int | None = None
     #: The user's roles in projects that they are a member of.
     roles: dict[str, Role] = {}
+    #: Projects to which only their members may submit, and the user is none.
+    closed_projects: list[str] = []

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 #: Who reads the jobs of a project beside their owners and administrators, by its visibility.
 READERS = {"private": "owners", "project": "members", "everyone": "everyone"}
+#: Who submits to a project beside its administrators.
+SUBMITTERS = "Who may submit to it: everyone, or members alone; administrators always."
 VISIBILITY = "Who reads its jobs: private (owners), project (members) or everyone; administrators always."
 ProjectName = Annotated[str, typer.Argument(metavar="PROJECT", help="The project's name.")]
 UserName = Annotated[str, typer.Argument(metavar="USER", help="The user's name.")]
@@ -205,9 +207,9 @@ def remove(name: Annotated[str, typer.Argument(help="The user's name.")]) -> Non
 
 
 def projects(context: typer.Context, json: common.Json = False) -> None:
-    """List the projects that jobs are submitted to, and who may read the jobs in them beside owners and administrators.
+    """List the projects that jobs are submitted to, who reads their jobs and who submits to them beside administrators.
 
-    `create` adds one, `set` says who may read, `members` adds and removes people.
+    `create` adds one, `set` says who may read and submit, `members` adds and removes people.
     """
     if context.invoked_subcommand:
         return
@@ -216,10 +218,10 @@ def projects(context: typer.Context, json: common.Json = False) -> None:
     if json:
         common.print_json(found)
         return
-    with common.table("NAME", "READ BY", "MEMBERS", "SINCE") as table:
+    with common.table("NAME", "READ BY", "SUBMIT", "MEMBERS", "SINCE") as table:
         for project in found:
             members, since = " ".join(_members(project)), f"{project.created_at:%Y-%m-%d}"
-            table.add_row(project.name, READERS[project.visibility], members, since)
+            table.add_row(project.name, READERS[project.visibility], project.submitters, members, since)
 
 
 def _members(project: "Project") -> list[str]:
@@ -231,12 +233,13 @@ def _members(project: "Project") -> list[str]:
 def create_project(
     name: Annotated[str, typer.Argument(help="The project's name.")],
     visibility: Annotated[str | None, typer.Option(help=VISIBILITY)] = None,
+    submitters: Annotated[str, typer.Option(help=SUBMITTERS)] = "everyone",
     json: common.Json = False,
 ) -> None:
     """Create a project (administrators); a spec's `project`, or `yard run --project`, then names it."""
     from torchyard.api import NewProject
 
-    new = common.checked(NewProject, {"name": name, "visibility": visibility})
+    new = common.checked(NewProject, {"name": name, "visibility": visibility, "submitters": submitters})
     with common.connect() as client:
         made = client.create_project(new)
     if json:
@@ -247,19 +250,25 @@ def create_project(
 
 def change_project(
     project: ProjectName,
-    visibility: Annotated[str, typer.Option(help=f"{VISIBILITY} default: as the installation has it.")],
+    visibility: Annotated[str | None, typer.Option(help=f"{VISIBILITY} default: as the installation has it.")] = None,
+    submitters: Annotated[str | None, typer.Option(help=SUBMITTERS)] = None,
     json: common.Json = False,
 ) -> None:
-    """Set who may read the jobs of a project (its administrators, or those of all)."""
+    """Set who may read the jobs of a project and submit to it (its administrators, or those of all)."""
     from torchyard.api import ProjectChanges
 
-    given = {"visibility": None if visibility == "default" else visibility}
+    values = {"visibility": visibility, "submitters": submitters}
+    given = {field: None if value == "default" else value for field, value in values.items() if value is not None}
     with common.connect() as client:
         changed = client.change_project(project, common.checked(ProjectChanges, given))
     if json:
         common.print_json(changed)
     else:
-        common.note(f"jobs in {changed.name} are read by: {READERS[changed.visibility]}")
+        common.note(f"jobs in {changed.name} are read by: {READERS[changed.visibility]}; {_who_submits(changed)}")
+
+
+def _who_submits(project: "Project") -> str:
+    return "only members submit to it" if project.submitters == "members" else "everyone submits to it"
 
 
 def add_member(

@@ -36,6 +36,7 @@ def settings(caller: Reader, ctx: Ctx) -> Response:
             scopes=sorted(caller.scopes),
             keep_ended_s=ctx.settings.keep_ended_s,
             roles=dict(caller.roles),
+            closed_projects=projects.closed_projects(ctx.db, caller),
         )
     )
 
@@ -97,7 +98,7 @@ def rotate_token(
 
 @router.get("/projects", response_model=list[api.Project], dependencies=[requires("read")])
 def list_projects(ctx: Ctx) -> Response:
-    """All projects, by name, with who may read their jobs."""
+    """All projects, by name, with who may read their jobs and submit to them."""
     return answer(projects.list_projects(ctx.db, ctx.settings.visibility))
 
 
@@ -110,7 +111,7 @@ def create_project(request: Request, new: api.NewProject, caller: Admin, ctx: Ct
 
 @router.patch("/projects/{name}", response_model=api.Project)
 def change_project(request: Request, name: str, changes: api.ProjectChanges, caller: Submitter, ctx: Ctx) -> Response:
-    """Sets who may read the jobs of a project beside their owners and administrators."""
+    """Sets who may read the jobs of a project beside their owners and administrators, and who submits to it."""
     cache, default = request.app.state.tokens, ctx.settings.visibility
     return answer(projects.change_project(ctx.db, cache, caller, name, changes, default, ctx.now_us()))
 

@@ -41,16 +41,37 @@ def test_the_role_in_the_project_takes_the_place_of_the_other(who: Caller, role:
 
 def test_refusals_name_the_role_and_the_mend() -> None:
     with pytest.raises(ProblemError, match=r"ada has the role viewer in project vision.*--role member"):
-        roles.may_submit(caller(roles={"vision": "viewer"}), "vision")
+        roles.may_submit(caller(roles={"vision": "viewer"}), "vision", "everyone")
     with pytest.raises(ProblemError, match="another user's"):
         roles.may_change(caller(), Work("eve", "vision"))
     with pytest.raises(ProblemError, match="yours there is member"):
         roles.may_administer(caller(), "vision")
     with pytest.raises(ProblemError, match="service account of project vision"):
-        roles.may_submit(caller(role="viewer", roles={"vision": "member"}, service_account=True), "text")
+        roles.may_submit(caller(role="viewer", roles={"vision": "member"}, service_account=True), "text", "everyone")
     roles.may_change(caller(), Work("ada", "vision"))
     assert "ada has the role viewer" in roles.missing_scope(caller(role="viewer"), "submit").detail
     assert "scope node" in roles.missing_scope(caller(role="viewer"), "node").detail
+
+
+@pytest.mark.parametrize(
+    ("who", "refused"),
+    [
+        (caller(), True),
+        (caller(roles={"text": "administrator"}), True),
+        (caller(role="administrator"), True),  # by a token without the scope admin
+        (caller(role="administrator", admin=True), False),
+        (caller(roles={"vision": "member"}), False),
+        (caller(role="viewer", roles={"vision": "member"}), False),
+    ],
+)
+def test_a_project_may_take_jobs_of_its_members_alone(who: Caller, refused: bool) -> None:
+    assert roles.is_closed(who, "vision", "members") == refused
+    assert not roles.is_closed(who, "vision", "everyone")
+    if refused:
+        with pytest.raises(ProblemError, match=r"only its members submit to vision.*projects members add vision ada"):
+            roles.may_submit(who, "vision", "members")
+    else:
+        roles.may_submit(who, "vision", "members")
 
 
 @pytest.mark.parametrize(

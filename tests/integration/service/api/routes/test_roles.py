@@ -89,6 +89,41 @@ def test_who_submits_and_changes_what(live_service: Live, people: dict[str, http
                 assert rerun.is_success == (name in SUBMIT[project]), (name, project, rerun.text)
 
 
+def test_a_project_takes_jobs_of_its_members_alone(live_service: Live, people: dict[str, httpx.Client]) -> None:
+    outside = job(people["eve"], "vision").json()["id"]
+    path = f"{PREFIX}/projects/vision"
+    changed = live_service.client.patch(path, json={"submitters": "members"}).json()
+    assert (changed["submitters"], changed["visibility"]) == ("members", "everyone"), "what is not named stays"
+    inside = job(people["ada"], "vision").json()["id"]
+    body = {"project": "vision", "command": ["true"], "launcher": "none"}
+    ways: list[tuple[str, Any]] = [("/jobs", body), ("/jobs?dry_run=true", body), (f"/jobs/{inside}/rerun", None)]
+    ways += [("/jobs", {**body, "command": ["true", "{p}"], "sweep": {"p": ["a"]}})]
+    ways += [(f"/jobs/{outside}/rerun", None)]
+    for name, client in people.items():
+        closed = ["vision"] if name in {"eve", "vera"} else []
+        assert client.get(f"{PREFIX}/settings").json()["closed_projects"] == closed
+        for way, content in ways:
+            answer = client.post(PREFIX + way, json=content)
+            assert answer.is_success == (name in SUBMIT["vision"] - {"eve"}), (name, way, answer.text)
+        if name == "eve":
+            assert kind(answer) == (403, "forbidden")
+            assert "yard projects members add vision eve" in answer.json()["detail"]
+    own = people["eve"].post(f"{PREFIX}/jobs/{inside}/rerun", json={"changes": {"project": "text"}})
+    assert own.status_code == 201, "a copy in another project is no job of this one"
+    moved = people["eve"].post(f"{PREFIX}/jobs/{own.json()['id']}/rerun", json={"changes": {"project": "vision"}})
+    assert kind(moved) == (403, "forbidden")
+    assert people["eve"].post(f"{PREFIX}/jobs/{outside}/cancel").status_code == 200, "it was submitted in time"
+    assert job(live_service.client, "vision").status_code == 201
+    set_role(live_service, "vision", "eve", "member")
+    assert job(people["eve"], "vision").status_code == 201
+    assert live_service.client.patch(path, json={"submitters": "nobody"}).status_code == 422
+    new = {"name": "closed", "submitters": "members"}
+    assert live_service.client.post(f"{PREFIX}/projects", json=new).json()["submitters"] == "members"
+    assert kind(job(people["ada"], "closed")) == (403, "forbidden")
+    told = live_service.client.get(f"{PREFIX}/audit", params={"action": "project"}).json()["items"]
+    assert {"submitters": "members"} in [each["data"] for each in told if each["action"] == "project.change"]
+
+
 def test_a_viewer_of_a_project_leaves_own_jobs_there_alone(live_service: Live, people: dict[str, httpx.Client]) -> None:
     work = job(people["mate"], "vision").json()["id"]
     set_role(live_service, "vision", "mate", "viewer")
@@ -105,6 +140,7 @@ def test_a_viewer_of_a_project_leaves_own_jobs_there_alone(live_service: Live, p
 
 def test_who_administers_a_project(live_service: Live, people: dict[str, httpx.Client]) -> None:
     ways: list[tuple[str, str, Any]] = [("PATCH", "", {"visibility": "private"}), ("PUT", "/members/eve", None)]
+    ways += [("PATCH", "", {"submitters": "members"})]
     ways += [("PUT", "/members/eve", {"role": "viewer"}), ("DELETE", "/members/eve", None)]
     for name in ROLES:
         for project, allowed in (("vision", {"lead", "chief"}), ("text", set())):
