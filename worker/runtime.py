@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from torchyard import home, wire
+from torchyard.failures import fingerprints
 from torchyard.ids import AttemptId
 from torchyard.injob.cadence import FLOOR
 from torchyard.stack import access
@@ -22,7 +23,7 @@ from worker.control.accounts import UnixAccounts
 from worker.control.client import ControlPlaneClient
 from worker.control.pacer import Pacer
 from worker.control.registration import Registration
-from worker.devices import faults, nvml, offenders
+from worker.devices import faults, nvml, offenders, trespass
 from worker.devices.discovery import discover
 from worker.devices.locks import DeviceLocks
 from worker.devices.telemetry import Sampler
@@ -108,7 +109,7 @@ class Runtime:
             attempts=self._settings.attempts,
             devices=self._devices,
             scan=lambda: inventory.whole(self._settings.attempts),
-            offenders=lambda: [str(offender) for offender in self._offenders()],
+            offenders=self._name_offenders,
             disk_free=lambda: registration.disk_free(self._settings.attempts),
             start=launcher.start,
             kept=KeptFiles(self._settings.home),
@@ -220,6 +221,23 @@ class Runtime:
         devices = offenders.keep_off(self._locks.apply(self._discover()), found)
         devices = self._settings.foreign.apply(devices, found)
         return devices if self._nvml is None else faults.mark(devices, faults.find(self._nvml, self._xids.newest()))
+
+    def _name_offenders(self) -> list[str]:
+        """Name who uses GPUs that are not theirs; end attempts that do, if that is the policy."""
+        if self._nvml is None:
+            return []
+        found = trespass.find(self._nvml, self._scan)
+        if found and self._settings.trespass == "stop":
+            self._stop(trespass.confirmed(found, trespass.find(self._nvml, self._scan)))
+        return [*map(str, self._offenders()), *(str(each) for each in found if each.given)]
+
+    def _stop(self, found: Sequence[trespass.Trespass]) -> None:
+        for each in found:
+            logger.warning("%s: it is stopped", each)
+            with suppress(FileNotFoundError):  # it has ended meanwhile
+                AttemptFolder(self._settings.attempts, each.attempt).write_failure(
+                    fingerprints.GPU_TRESPASS, each.words
+                )
 
     def _offenders(self) -> list[offenders.Offender]:
         return [] if self._nvml is None else offenders.find(self._nvml, self._scan)

@@ -12,6 +12,7 @@ from torchyard import home, settingsfile
 from torchyard.quantities import parse_size
 from torchyard.spec import Resources
 from worker.devices.foreign import ForeignProcesses, Policy
+from worker.devices.trespass import Policy as TrespassPolicy
 from worker.exceptions import UnavailableError
 from worker.forward.written import OutputLimits
 
@@ -50,6 +51,8 @@ class WorkerSettings:
     """Let jobs open no GPUs but their own."""
     foreign: ForeignProcesses = field(default_factory=ForeignProcesses)
     """What is done with GPUs that processes from outside of the queue use."""
+    trespass: TrespassPolicy = "warn"
+    """What is done with attempts that use more of the GPUs than they were given."""
     process_limit: int | None = None
     """Processes and threads of one attempt; None: `worker.limits.node.default_processes`."""
     warm_start: bool = False
@@ -109,6 +112,7 @@ def from_environment(
         cgroups=found.cgroups,
         confine_gpus=found.confine_gpus,
         foreign=ForeignProcesses(policy=found.foreign_processes, tolerated=found.foreign_memory),
+        trespass=found.trespass,
         process_limit=found.process_limit,
         warm_start=found.warm_start,
         labels=_labels(found.labels if labels is None else labels),
@@ -195,6 +199,11 @@ class WorkerEnvironment(BaseSettings):
     foreign_memory: Annotated[int, BeforeValidator(parse_size)] = Field(
         default=ForeignProcesses.tolerated,
         description="What such processes may hold of a GPU before `wait` and `exclude` keep jobs off it.",
+    )
+    trespass: TrespassPolicy = Field(
+        default="warn",
+        description="Jobs that use GPUs which they were not given, or more of a shared one than their `gpu_share`: "
+        "`warn` names them, `stop` ends them as well.",
     )
     process_limit: int | None = Field(
         default=None,

@@ -81,13 +81,13 @@ def worker_folder(home: Path) -> Path:
 
 @contextmanager
 def running(
-    home: Path, *, slots: int = 2, yard: Sequence[str] = YARD, cwd: Path | None = None, **environment: str
+    home: Path, *, slots: int | None = 2, yard: Sequence[str] = YARD, cwd: Path | None = None, **environment: str
 ) -> Iterator[Stack]:
-    """Starts the stack, and ends it with its jobs."""
+    """Starts the stack, and ends it with its jobs; `slots` None leaves it to the worker what it offers."""
     env = {**os.environ, "TORCHYARD_HOME": str(home), "TORCHYARD_HEARTBEAT_S": "1", **environment}
     for name in ("TORCHYARD_URL", "TORCHYARD_TOKEN"):
         env.pop(name, None)
-    command = [*yard, "up", "--port", "0", "--cpu-slots", str(slots), "--stop-jobs"]
+    command = [*yard, "up", "--port", "0", "--stop-jobs", *(["--cpu-slots", str(slots)] if slots is not None else [])]
     with subprocess.Popen(
         command, env=env, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:

@@ -10,6 +10,7 @@ ADDRESS_IN_USE: Final = "address-in-use"
 DISK_FULL: Final = "disk-full"
 DISK_LIMIT: Final = "disk-limit"
 GPU_FAULT: Final = "gpu-fault"
+GPU_TRESPASS: Final = "gpu-trespass"
 LOST: Final = "lost"
 LOST_RANK: Final = "lost-rank"
 MEMORY_LIMIT: Final = "memory-limit"
@@ -20,6 +21,7 @@ NO_STORE: Final = "no-store"
 NO_TORCH: Final = "no-torch"
 OUT_OF_MEMORY: Final = "out-of-memory"
 OWN_PROCESSES: Final = "own-processes"
+PROCESS_LIMIT: Final = "process-limit"
 SINGLE_SAMPLE: Final = "single-sample"
 
 
@@ -112,6 +114,17 @@ FINGERPRINTS: tuple[Fingerprint, ...] = (
         name=DISK_LIMIT,
         blame=Blame.JOB,
         advice="write less, remove what is no longer needed, or ask the administrator for more (TORCHYARD_DISK_LIMIT)",
+    ),
+    Fingerprint(
+        name=GPU_TRESPASS,
+        blame=Blame.JOB,
+        advice="use the GPUs of CUDA_VISIBLE_DEVICES alone, and of a shared one no more than your share; ask for more "
+        "(resources.gpus, resources.gpu_share)",
+    ),
+    Fingerprint(
+        name=PROCESS_LIMIT,
+        blame=Blame.JOB,
+        advice="start fewer at a time, or ask the administrator for more (TORCHYARD_PROCESS_LIMIT)",
     ),
     # Seen from outside: the kernel kills without a word.
     Fingerprint(

@@ -443,6 +443,7 @@ def launch_record(
         "time_limit_s": launch.spec.time_limit,
         "grace_s": launch.spec.grace,
         "devices": [device.uuid for device in launch.devices],
+        "gpu_share": launch.spec.resources.gpu_share,
         "limits": laid.limits,
         "isolated": launch.spec.isolated,
         "log_limit": launch.spec.log_limit,

@@ -106,6 +106,8 @@ class NodeLimits:
             "confined": confined,
             "memory": memory,
             "memory_words": None if memory is None else format_size(memory),
+            "processes": self.processes,
+            "refused": plan.refused_processes(name, self.hierarchies),
             **plan.counters(name, memory, self.hierarchies),
         }
 

@@ -108,6 +108,12 @@ def _quota(version: int, cpus: int) -> Iterator[tuple[str, str]]:
 OPTIONAL: Final = frozenset({"memory.memsw.limit_in_bytes", "memory.swap.max", "memory.oom.group"})
 
 
+def refused_processes(name: str, hierarchies: Hierarchies) -> dict[str, Any] | None:
+    """File and line in which the kernel counts processes and threads that it refused; for the shim."""
+    pids = hierarchies.get(Controller.PIDS)
+    return None if pids is None else {"file": str(pids.base / name / "pids.events"), "names": ["max"]}
+
+
 def counters(name: str, limit: int | None, hierarchies: Hierarchies) -> dict[str, Any]:
     """Files and lines in which the kernel counts kills for want of memory, and memory in use; for the shim.
 

@@ -36,6 +36,8 @@ class Status:
     devices: tuple[str, ...] = ()
     #: How long its devices have been held since its claim, by the steady clock of this boot.
     held_us: int | None = None
+    #: Bytes that it may use of each of them, where it shares them.
+    gpu_share: int | None = None
     #: None of its ranks has joined a process group, although it has had the time.
     unjoined: bool = False
 
@@ -91,6 +93,7 @@ def status_of(folder: AttemptFolder) -> Status:
         shim=folder.read_shim(),
         devices=tuple(launch.get("devices", ())),
         held_us=_held_us(launch),
+        gpu_share=launch.get("gpu_share"),
         unjoined=folder.at(layout.UNJOINED).exists(),
     )
 

@@ -1,4 +1,4 @@
-"""Main memory of an attempt: how much it held at most, and its end once it has held too much."""
+"""Main memory and processes of an attempt: how much it held at most, and its end once that was too much."""
 
 import os
 from dataclasses import dataclass, field
@@ -7,11 +7,13 @@ from worker.shim import cgroups, table
 from worker.shim.files import Json
 
 #: Names of the failures in `torchyard.failures.fingerprints`.
-MEMORY_LIMIT, NODE_MEMORY = "memory-limit", "node-memory"
+MEMORY_LIMIT, NODE_MEMORY, PROCESS_LIMIT = "memory-limit", "node-memory", "process-limit"
 #: Seconds between two looks at how much is held, where the kernel enforces the limit.
 SAMPLE_S = 1.0
 #: The same where nobody but the shim does.
 WATCH_S = 2.0
+#: Processes that the kernel refused an attempt before it is ended: what goes on so long only multiplies.
+BOMB = 1000
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -83,6 +85,15 @@ class MemoryWatch:
         if self.record["used"] is not None:
             self._sample()
         cgroups.remove(self.record["groups"])
+
+
+def process_limit(record: Json, at_least: int) -> tuple[str, str] | None:
+    """Return the failure of an attempt that the kernel has refused so many processes, by name and in words."""
+    counter = record.get("refused")
+    refused = cgroups.counter(counter["file"], counter["names"]) if counter else None
+    if not refused or refused < at_least:
+        return None
+    return PROCESS_LIMIT, f"reached its limit of {record['processes']} processes and threads"
 
 
 def _proportional(process: table.Process) -> int:

@@ -82,7 +82,7 @@ class Shim:
         self.stay()
         self.share_the_grace()
         self.kill_the_rest()
-        self.look_at_memory(time.monotonic())
+        self.look_at_limits(time.monotonic())
         self.write(self.judge())
 
     def begin(self) -> Json | None:
@@ -121,7 +121,7 @@ class Shim:
             self.limit = float("inf")
             self.message = f"the time limit of {self.launch['time_limit_s']} s has passed"
             self.ask("timeout", self.launch["grace_s"], now)
-        self.look_at_memory(now)
+        self.look_at_limits(now)
         if not self.stop:
             self.look_for_ranks(now)
             return
@@ -138,11 +138,12 @@ class Shim:
         if found is not None:
             self.fail(found, "none of its ranks has met another, and none ever will")
 
-    def look_at_memory(self, now: float) -> None:
-        """End a job that has held more memory than it may; also one that goes on although the kernel has killed a part
-        of it.
+    def look_at_limits(self, now: float) -> None:
+        """End a job that has held more memory than it may, also one that goes on although the kernel has killed a part
+        of it, and one that only multiplies.
         """
-        too_much = self.memory.too_much(os.getpid(), now)
+        record = self.launch["limits"]
+        too_much = self.memory.too_much(os.getpid(), now) or limits.process_limit(record, limits.BOMB)
         if too_much is not None:
             self.fail(*too_much)
 
@@ -256,6 +257,9 @@ class Shim:
         failed_rank = failure.rank if failure else None
         if failure is not None:
             code, number = failure.exit_code, failure.signal
+        # Whatever it failed by follows from that: the kernel refuses without a word.
+        reached = limits.process_limit(self.launch["limits"], 1) if code and not mute else None
+        fingerprint, message = reached or (None, self.message)
         return {
             "kind": "killed" if self.killed else "exited",
             "exit_code": code,
@@ -265,7 +269,8 @@ class Shim:
             "unsaved": verdict.unsaved(self.paths["outcome"], self.owners),
             "ranks": [each._asdict() for each in exits],
             "failed_rank": failed_rank,
-            "message": self.message,
+            "fingerprint": fingerprint,
+            "message": message,
         }
 
     def now_us(self) -> int:

@@ -8,7 +8,7 @@ from service.infra.times import minute
 from service.scheduler.explain.availability import available_at
 from service.scheduler.explain.blockers import Blocker, Obstacle
 from service.scheduler.explain.reason_inputs import ReasonInputs, moment
-from service.scheduler.model.nodes import ClosedReason, wanted
+from service.scheduler.model.nodes import ClosedReason, NodeInfo, wanted
 from service.scheduler.policy.reserved import takes_jobs_us
 from torchyard.api import Reason
 from torchyard.quantities import format_size
@@ -60,10 +60,12 @@ def _open_at(given: ReasonInputs, blocker: Blocker) -> datetime | None:
 
 
 def unusable(given: ReasonInputs, blocker: Blocker) -> Reason:
-    info = given.state.nodes[blocker.node or ""]
+    return Reason(code="unusable", message=f"node {blocker.node}: {_unusable(given.state.nodes[blocker.node or ''])}")
+
+
+def _unusable(info: NodeInfo) -> str:
     word = info.word.removesuffix("s")
-    bad = [f"{word} {slot.index} cannot be used ({slot.unusable})" for slot in info.slots if slot.unusable]
-    return Reason(code="unusable", message=f"node {blocker.node}: {', '.join(bad)}")
+    return ", ".join(f"{word} {slot.index} cannot be used ({slot.unusable})" for slot in info.slots if slot.unusable)
 
 
 def gpus(given: ReasonInputs, blocker: Blocker) -> Reason:
@@ -73,7 +75,9 @@ def gpus(given: ReasonInputs, blocker: Blocker) -> Reason:
         sort = f"with {format_size(resources.gpu_share)} of memory to share"
     word = info.word.removesuffix("s") if blocker.free == 1 else info.word
     what = " ".join(filter(None, (word, sort)))
-    return _short(given, "gpus", blocker, f"{blocker.free} {what}", str(blocker.needed))
+    found = _short(given, "gpus", blocker, f"{blocker.free} {what}", str(blocker.needed))
+    bad = _unusable(info)
+    return found.model_copy(update={"message": f"{found.message}; {bad}"}) if bad else found
 
 
 def cpus(given: ReasonInputs, blocker: Blocker) -> Reason:

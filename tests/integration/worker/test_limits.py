@@ -177,6 +177,17 @@ def test_a_fork_bomb_ends_at_the_limit_of_processes(box: Box) -> None:
     assert 32 < int(log(folder)) < 64
 
 
+def test_a_job_that_fails_for_want_of_processes_is_told_so(box: Box) -> None:
+    _, result = box.run(command=["sh", "-c", "while :; do sleep 600 & done"])
+    assert (result.kind, result.fingerprint) == (ResultKind.EXITED, "process-limit")
+    assert error_of(result).message.startswith("reached its limit of 64 processes and threads: start fewer at a time")
+
+
+def test_a_job_that_only_multiplies_is_ended(box: Box) -> None:
+    _, result = box.run(command=["sh", "-c", "while :; do (while :; do sleep 600 & done) 2> /dev/null; done"])
+    assert (result.kind, result.fingerprint) == (ResultKind.KILLED, "process-limit")
+
+
 def test_a_job_sees_the_cores_that_it_asked_for_and_its_neighbour_has_others(box: Box) -> None:
     first = holding(box, 1, cpus=1)
     until(lambda: "holds" in log(first), what="the job")

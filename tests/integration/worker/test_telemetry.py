@@ -14,7 +14,7 @@ from tests.support.nvml import Record, RecordedNvml
 from tests.support.wait import until
 from torchyard.wire import Device, DeviceKind, Phase
 from worker.attempts.folder import AttemptFolder, ShimRecord
-from worker.devices import offenders
+from worker.devices import offenders, trespass
 from worker.devices.telemetry import Sampler
 from worker.monitoring import inventory
 from worker.monitoring.inventory import Status
@@ -130,6 +130,48 @@ def test_a_card_on_which_an_ended_attempt_hangs_is_used_no_more() -> None:
     kept = offenders.keep_off([device("GPU-a"), device("GPU-b")], found)
     assert f"process {child.pid} of attempt att-9 outlives SIGKILL" in str(kept[0].unusable)
     assert kept[1].unusable is None
+
+
+def test_an_attempt_on_a_card_that_it_was_not_given_is_found_by_its_processes() -> None:
+    own = table.Process(os.getpid())
+    shim = ShimRecord(pid=own.pid, start_ticks=own.start_ticks, boot_id="", child_pid=own.pid, started_us=1)
+    mine = Status(attempt="att-1", phase=Phase.RUNNING, shim=shim, devices=("GPU-a",))
+    # Whatever a process says of itself: that could accuse another.
+    with subprocess.Popen(["sleep", "60"], env={**os.environ, "TORCHYARD_ATTEMPT_ID": "att-2"}) as child:
+        nvml = RecordedNvml(Record("GPU-a", pids=[child.pid]), Record("GPU-b", pids=[child.pid, own.parent]))
+        (found,) = trespass.find(nvml, lambda: [mine])
+        assert trespass.confirmed([found], trespass.find(nvml, lambda: [mine])) == [found]
+        child.kill()
+    words = f"used GPU GPU-b, which it was not given (process {child.pid})"
+    assert (found.attempt, found.words, found.given) == ("att-1", words, False)
+    assert trespass.confirmed([], [found]) == []
+
+
+def test_an_attempt_that_holds_more_than_its_share_is_found_and_its_neighbour_is_not() -> None:
+    command = ["sh", "-c", "sleep 60 & echo $!; wait"]
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE) as greedy,
+        subprocess.Popen(command, stdout=subprocess.PIPE) as modest,
+    ):
+        shims = [greedy, modest]
+        pids = [int(shim.stdout.readline()) for shim in shims if shim.stdout]
+        shared = [
+            Status(
+                attempt=f"att-{number}",
+                phase=Phase.RUNNING,
+                shim=ShimRecord(pid=shim.pid, start_ticks=0, boot_id="", child_pid=shim.pid, started_us=1),
+                devices=("GPU-a",),
+                gpu_share=10 * 2**30,
+            )
+            for number, shim in enumerate(shims)
+        ]
+        # What CUDA itself takes of a process is not the job's to avoid.
+        held = dict(zip(pids, (12 * 2**30, 10 * 2**30 + 600 * 2**20), strict=True))
+        (found,) = trespass.find(RecordedNvml(Record("GPU-a", pids=pids, held=held)), lambda: shared)
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+    assert (found.attempt, found.given) == ("att-0", True)
+    assert str(found) == "attempt att-0 held 12.0 GiB of GPU GPU-a, of which it has 10.0 GiB"
 
 
 def device(uuid: str) -> Device:

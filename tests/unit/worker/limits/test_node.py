@@ -53,12 +53,14 @@ def test_nothing_runs_without_its_limits(tmp_path: Path) -> None:
 
 
 def test_without_cgroups_the_shim_gets_the_limit_alone() -> None:
-    record = NodeLimits().create("att-1", Resources(gpus=0, memory="1GiB"))
+    record = NodeLimits(processes=64).create("att-1", Resources(gpus=0, memory="1GiB"))
     assert record == {
         "groups": [],
         "confined": False,
         "memory": 1 << 30,
         "memory_words": "1.0 GiB",
+        "processes": 64,
+        "refused": None,
         "oom": None,
         "reached": None,
         "used": None,

@@ -10,7 +10,7 @@ import pytest
 
 from worker.limits import plan
 from worker.limits.hierarchies import Controller, Hierarchy
-from worker.shim.limits import SAMPLE_S, WATCH_S, MemoryWatch
+from worker.shim.limits import BOMB, SAMPLE_S, WATCH_S, MemoryWatch, process_limit
 
 MIB = 1 << 20
 
@@ -104,3 +104,16 @@ def test_memory_that_forks_share_counts_once() -> None:
     """As the workers of a DataLoader share the data set."""
     with holding(60, forks=3) as parent:
         assert MemoryWatch(record(150 * MIB)).too_much(parent, 0.0) is None
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_processes_that_the_kernel_refused_are_told(tmp_path: Path, version: int) -> None:
+    hierarchies = {Controller.PIDS: Hierarchy(version=version, base=tmp_path.parent)}
+    told = record(None, processes=64, refused=plan.refused_processes(tmp_path.name, hierarchies))
+    assert process_limit(told, 1) is None
+    (tmp_path / "pids.events").write_text("max 0\n")
+    assert process_limit(told, 1) is None
+    (tmp_path / "pids.events").write_text("max 3\n")
+    assert process_limit(told, 1) == ("process-limit", "reached its limit of 64 processes and threads")
+    assert process_limit(told, BOMB) is None
+    assert process_limit(record(None, processes=64, refused=plan.refused_processes("any", {})), 1) is None

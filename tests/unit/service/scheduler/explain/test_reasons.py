@@ -201,6 +201,14 @@ def test_closed_nodes_and_unusable_gpus() -> None:
     assert found[2].until is None
 
 
+def test_a_gpu_that_cannot_be_used_is_named_beside_those_that_others_hold() -> None:
+    squatted = Slot(uuid="d1", index=1, memory=80 * GIB, unusable="process 7 of eve holds it")
+    half = replace(node("a", 1), slots=(*node("a", 1).slots, squatted))
+    found = first(state(waits(1, gpus=1), runs(2, "a", "a0"), nodes=(half,)))
+    assert found.code == "gpus"
+    assert found.message.endswith("; GPU 1 cannot be used (process 7 of eve holds it)")
+
+
 def test_until_when_a_node_is_under_maintenance() -> None:
     closed = replace(node("c", closed=ClosedReason.DRAINING), maintenance="m")
     disks = ReservationInfo(
