@@ -17,9 +17,10 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support import events, wait
+from tests.support import events, wait, wandb_server
 from tests.support.stack import YARD, Stack
 from tests.support.user import User
+from tests.support.wandb_server import WandbServer
 from torchyard.api import Job
 from torchyard.spec.policy import Policy
 from torchyard.states import AttemptState, JobState
@@ -204,6 +205,12 @@ def answers(url: str, server: "subprocess.Popen[bytes]") -> bool:
 
 
 @pytest.fixture
+def server() -> Iterator[WandbServer]:
+    with wandb_server.serve() as running:
+        yield running
+
+
+@pytest.fixture
 def free_port() -> int:
     """A port that nobody listens on."""
     with socket.socket() as probe:
@@ -266,12 +273,13 @@ def enough(user: User, job: Job, points: int) -> bool:
 @pytest.mark.proves("mlflow", "preempted")
 @pytest.mark.proves("wandb", "preempted")
 @pytest.mark.proves("trackio", "preempted")
-def test_a_job_that_makes_room_goes_on_with_its_runs(user: User) -> None:
+def test_a_job_that_makes_room_goes_on_with_its_runs(user: User, server: WandbServer) -> None:
+    """Weights & Biases is online here, where one run of two attempts has to be one at its server too."""
     client = user.yard.client
     client.set_policy(Policy(min_run=0))
     script = user.copy(SCRIPTS / "log_until_stopped.py")
     whole = {"resources": {"gpus": 2}, "launcher": "python"}
-    job = user.submit("python", script, env=OFFLINE, priority="low", restartable=True, **whole)
+    job = user.submit("python", script, env=OFFLINE | server.environment, priority="low", restartable=True, **whole)
     names = ("tb", "ml", "wb", "tr")
     halfway = {name: [(step, float(step)) for step in range(5)] for name in names}
     wait.until(lambda: curves(user, job) == halfway, seconds=120, what="the first half")
@@ -283,6 +291,9 @@ def test_a_job_that_makes_room_goes_on_with_its_runs(user: User) -> None:
     logs = [b"".join(client.logs(job.id, attempt=number)).decode() for number in (1, 2)]
     ids = [next(line for line in log.splitlines() if line.startswith("ids ")) for log in logs]
     assert ids[0] == ids[1]
+    assert list(server.history) == [ids[0].split()[1]]
+    # What a stopped client has not sent yet stays in its file, as by hand.
+    assert [point["wb"] for point in server.history[ids[0].split()[1]]][-5:] == [*range(5, 10)]
     kept = {f"mlruns/0/{ids[0].split()[2]}/artifacts/from-{start}.txt" for start in (0, 5)}
     wait.until(lambda: kept <= {each.name for each in client.outputs(job.id)}, seconds=60, what="its artifacts")
 
