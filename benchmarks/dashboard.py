@@ -179,7 +179,7 @@ def _measure(pid: int, url: str, home: Path, seconds: float, table: Table, servi
         with Node(agent), Training(agent, agent.start()):
             page.goto("about:blank")
             alone = _service(pid, seconds)
-            page.goto(f"/jobs/{job['number']}")
+            page.goto(f"/jobs/{job['number']}/charts")
             requests, cpu = _tab(page, seconds)
             table.add_row("a running job", f"{requests:.0f}", "< 30", f"{cpu:.1f}", "< 3")
             watched = _service(pid, seconds)

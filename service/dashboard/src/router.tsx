@@ -30,6 +30,10 @@ const sharingPage = lazyRouteComponent(() => import("./sharing/SharingPage"), "S
 
 const jobRoute = createRoute({ getParentRoute: () => rootRoute, path: "/jobs/$jobId", component: jobPage });
 
+/** Drawn by the page of the job, which reads the tab from the address. */
+const jobOverviewRoute = createRoute({ getParentRoute: () => jobRoute, path: "/" });
+const jobTabRoute = createRoute({ getParentRoute: () => jobRoute, path: "$tab" });
+
 const sweepRoute = createRoute({ getParentRoute: () => rootRoute, path: "/sweeps/$sweepId", component: sweepPage });
 
 const sharingRoute = createRoute({ getParentRoute: () => rootRoute, path: "/sharing", component: sharingPage });
@@ -38,7 +42,9 @@ const auditRoute = createRoute({ getParentRoute: () => rootRoute, path: "/audit"
 
 const boxRoute = createRoute({ getParentRoute: () => rootRoute, path: "/box", component: boxPage });
 
-const routeTree = rootRoute.addChildren([homeRoute, jobRoute, sweepRoute, boxRoute, sharingRoute, auditRoute]);
+const routeTree = rootRoute.addChildren([
+  homeRoute, jobRoute.addChildren([jobOverviewRoute, jobTabRoute]), sweepRoute, boxRoute, sharingRoute, auditRoute,
+]);
 
 export const router = createRouter({ routeTree, defaultPreload: "intent" });
 

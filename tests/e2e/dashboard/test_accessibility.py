@@ -15,6 +15,7 @@ from tests.support.scripted import GIB, Agent
 pytestmark = pytest.mark.browser
 Submit = Callable[..., dict[str, Any]]
 AXE = Path(__file__).parents[3] / "service" / "dashboard" / "node_modules" / "axe-core" / "axe.min.js"
+TABS = ("charts", "log", "checkpoints", "machine", "spec")
 GRAVE = {"serious", "critical"}
 #: Faults with the places that have them; what fades in is judged as it stays, and what is folded as it unfolds.
 FAULTS = """async () => {
@@ -74,7 +75,8 @@ def paths(submit: Submit, node: Agent, live_service: Live) -> list[str]:
         f"/jobs/{number}"
         for number in (1, done["number"], gone["number"], running["number"], waiting["number"], later["number"])
     ]
-    return ["/", *jobs, f"/sweeps/{sweep['number']}", "/box", "/sharing", "/audit", "/nowhere"]
+    tabs = [f"/jobs/{number}/{tab}" for number in (done["number"], running["number"]) for tab in TABS]
+    return ["/", *jobs, *tabs, f"/sweeps/{sweep['number']}", "/box", "/sharing", "/audit", "/nowhere"]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -32,10 +32,32 @@ def chart(page: Page, title: str) -> Locator:
     return page.locator("figure.chart").filter(has=page.get_by_text(title, exact=True))
 
 
+def test_each_tab_has_an_address_and_the_keyboard_reaches_all(page: Page, submit: Submit, node: Agent) -> None:
+    job = submit(name="tabbed")
+    node.start()
+    page.goto(f"/jobs/{job['number']}")
+    expect(page.get_by_role("tab", name="Overview")).to_have_attribute("aria-selected", "true")
+    page.get_by_role("tab", name="Overview").focus()
+    for tab in ("Charts", "Log", "Checkpoints", "Machine", "Spec"):
+        page.keyboard.press("ArrowRight")
+        expect(page.get_by_role("tab", name=tab)).to_have_attribute("aria-selected", "true")
+        page.wait_for_url(f"**/jobs/{job['number']}/{tab.lower()}")
+        expect(page.get_by_role("tabpanel").get_by_role("region").first).to_be_visible()
+    page.keyboard.press("Home")
+    page.wait_for_url(f"**/jobs/{job['number']}")
+    page.go_back()
+    expect(page.get_by_role("tab", name="Spec")).to_have_attribute("aria-selected", "true")
+    page.reload()
+    expect(page.get_by_role("region", name="Spec")).to_be_visible()
+    page.goto(f"/jobs/{job['number']}/nowhere")
+    page.get_by_role("link", name="To its overview").click()
+    expect(page.get_by_role("tab", name="Overview")).to_have_attribute("aria-selected", "true")
+
+
 def test_charts_draw_and_grow(page: Page, submit: Submit, node: Agent) -> None:
     job = submit(name="curves")
     attempt = node.start()
-    page.goto(f"/jobs/{job['number']}")
+    page.goto(f"/jobs/{job['number']}/charts")
     expect(page.get_by_text("No metrics yet.")).to_be_visible()
     attempt.report(range(100), total_steps=400, train__loss=lambda step: 5 / (1 + step), val__loss=1.5, lr=0.1)
     loss = chart(page, "loss")
@@ -68,7 +90,7 @@ def test_points_that_are_missing_are_told(page: Page, submit: Submit, node: Agen
     job = submit(name="full")
     attempt = node.start()
     attempt.report(range(10), loss=1.0)
-    page.goto(f"/jobs/{job['number']}")
+    page.goto(f"/jobs/{job['number']}/charts")
     expect(chart(page, "loss")).to_be_visible()
     expect(page.get_by_text("metrics lost")).not_to_be_visible()
     attempt.report(range(10, 12), lost=66, loss=1.0)
@@ -80,7 +102,7 @@ def test_charts_switch_scale_axis_and_smoothing(page: Page, submit: Submit, node
     job = submit(name="noisy")
     attempt = node.start()
     attempt.report(range(51), loss=lambda step: "nan" if step == 25 else 1 + step % 3)
-    page.goto(f"/jobs/{job['number']}")
+    page.goto(f"/jobs/{job['number']}/charts")
     figure = chart(page, "loss")
     for name in ("Log", "Smooth", "Time"):
         page.get_by_role("button", name=name, exact=True).click()
@@ -97,7 +119,7 @@ def test_the_log_is_followed_until_one_scrolls_up(page: Page, submit: Submit, no
     attempt = node.start()
     attempt.write("".join(f"line {n}\n" for n in range(300)) + "\x1b[31mred\x1b[0m\n")
     attempt.write("the other rank\n", rank=1)
-    page.goto(f"/jobs/{job['number']}")
+    page.goto(f"/jobs/{job['number']}/log")
     log = page.get_by_role("log")
     expect(log).to_contain_text("red")
     expect(page.get_by_text("following")).to_be_visible()
@@ -121,7 +143,7 @@ def test_a_long_log_begins_at_its_end_and_goes_back(page: Page, submit: Submit, 
     job = submit(name="long")
     attempt = node.start()
     attempt.write("".join(f"{n:07d} {'é' * 20}\n" for n in range(10_000)))
-    page.goto(f"/jobs/{job['number']}")
+    page.goto(f"/jobs/{job['number']}/log")
     log = page.get_by_role("log")
     expect(log).to_contain_text("0009999")
     assert page.locator(".log-line").count() < 200
@@ -145,6 +167,11 @@ def test_a_checkpoint_can_be_downloaded_and_rerun(
     attempt.output({"figures/loss.txt": b"lower"})
     attempt.end()
     page.goto(f"/jobs/{job['number']}")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="figures/loss.txt").click()
+    download.value.save_as(tmp_path / "loss.txt")
+    assert (tmp_path / "loss.txt").read_bytes() == b"lower"
+    page.get_by_role("tab", name="Checkpoints").click()
     rows = page.locator(".checkpoints > li")
     expect(rows).to_have_count(2)
     expect(rows.nth(0)).to_contain_text("step 20")
@@ -154,10 +181,6 @@ def test_a_checkpoint_can_be_downloaded_and_rerun(
         rows.nth(1).get_by_role("link", name="state.pt").click()
     download.value.save_as(tmp_path / "state.pt")
     assert (tmp_path / "state.pt").read_bytes() == b"ten" * 1000
-    with page.expect_download() as download:
-        page.get_by_role("link", name="figures/loss.txt").click()
-    download.value.save_as(tmp_path / "loss.txt")
-    assert (tmp_path / "loss.txt").read_bytes() == b"lower"
     rows.nth(0).get_by_role("button", name="Delete").click()
     page.get_by_role("button", name="Delete it").click()
     expect(rows).to_have_count(1)
@@ -216,6 +239,7 @@ def test_a_waiting_job_says_why_and_can_be_held(page: Page, submit: Submit, node
     expect(page.locator(".job-title")).to_contain_text("held")
     page.get_by_role("button", name="Release").click()
     expect(page.locator(".job-title")).to_contain_text("queued")
+    page.get_by_role("tab", name="Spec").click()
     page.get_by_role("button", name="JSON").click()
     expect(page.locator(".spec")).to_contain_text('"name": "waiter"')
 
@@ -225,7 +249,7 @@ def test_telemetry_is_charted(page: Page, submit: Submit, node: Agent) -> None:
     attempt = node.start()
     for ago in range(40, 0, -2):
         node.sample({"gpu.0.utilization": 50.0 + ago, "memory.used": 2.0 * GIB}, attempt, ago_s=ago)
-    page.goto(f"/jobs/{job['number']}")
+    page.goto(f"/jobs/{job['number']}/machine")
     figure = chart(page, "GPU utilisation")
     expect(figure.locator("li")).to_have_text("GPU 0 52 %")
     page.wait_for_function(f"canvas => ({COLOURED})(canvas) > 30", arg=figure.locator("canvas").element_handle())
@@ -298,7 +322,7 @@ def test_the_files_of_a_job_are_discarded_and_the_page_says_so(page: Page, submi
     attempt.report(range(20), loss=0.25)
     attempt.write("a word\n")
     attempt.output({"result.txt": b"x" * 2048})
-    page.goto(f"/jobs/{job['number']}")
+    page.goto(f"/jobs/{job['number']}/log")
     expect(page.get_by_role("log")).to_contain_text("a word")
     expect(page.get_by_role("button", name="Discard files")).to_have_count(0)
     attempt.end()
@@ -311,6 +335,8 @@ def test_the_files_of_a_job_are_discarded_and_the_page_says_so(page: Page, submi
     dialog.get_by_role("button", name="Discard for good").click()
     expect(page.get_by_text("were discarded on")).to_be_visible()
     expect(page.get_by_role("log")).to_have_count(0)
+    page.get_by_role("tab", name="Overview").click()
+    expect(page.get_by_text("were discarded on")).to_be_visible()
     expect(page.get_by_text("result.txt")).to_have_count(0)
     expect(page.get_by_role("button", name="Discard files")).to_have_count(0)
     expect(page.locator(".events li").first).to_contain_text("outputs discarded (2.0 KiB)")

@@ -175,7 +175,7 @@ def test_a_phone_needs_no_sideways_scrolling(page: Page, submit: Submit, node: A
     submit(name="a-name-that-is-rather-long-for-a-telephone-but-well-allowed")
     node.start().write("x" * 4000)
     page.set_viewport_size({"width": 360, "height": 740})
-    for path in ("/", "/jobs/1", "/box"):
+    for path in ("/", "/jobs/1", "/jobs/1/log", "/box"):
         page.goto(path)
         expect(page.get_by_text("a-name-that").first).to_be_visible()
         assert page.evaluate("document.documentElement.scrollWidth") == 360

@@ -47,7 +47,7 @@ def test_a_zoom_reads_its_part_and_shows_every_point_once_they_fit(
     job = submit(name="noisy")
     attempt = node.start()
     attempt.report(range(STEPS), loss=_loss, val__loss=2.0)
-    page.goto(f"/jobs/{job['number']}")
+    page.goto(f"/jobs/{job['number']}/charts")
     page.get_by_role("button", name=scale, exact=True).click()
     figure = page.locator("figure.chart").filter(has=page.get_by_text("loss", exact=True))
     over, lines = figure.locator(".u-over"), figure.locator("li")

@@ -5,6 +5,7 @@ import { useMayChange, useSettings } from "../api/session";
 import type { Checkpoint, Job } from "../api/types";
 import { bytes, metric } from "../lib/format";
 import { maySubmit } from "../lib/rights";
+import { isFinal } from "../lib/states";
 import { Dialog } from "../ui/Dialog";
 import { Notice } from "../ui/Notice";
 import { Panel } from "../ui/Panel";
@@ -19,10 +20,10 @@ export function Checkpoints({ job }: { job: Job }) {
   const mine = useMayChange(job);
   const submits = maySubmit(useSettings().data, job.project);
   const shown = checkpoints.data?.toSorted((a, b) => b.step - a.step) ?? [];
-  if (shown.length === 0) return null;
   return (
     <Panel title="Checkpoints" tools={<span className="faint">{bytes(job.storage.checkpoints)}</span>}>
-      <Notice error={start.error} />
+      <Notice error={checkpoints.error ?? start.error} />
+      {checkpoints.data?.length === 0 && <NoCheckpoints over={isFinal(job.state)} />}
       <ul className="checkpoints">
         {shown.map((one) => (
           <Row
@@ -35,6 +36,15 @@ export function Checkpoints({ job }: { job: Job }) {
       </ul>
       {doomed !== null && <DeleteDialog checkpoint={doomed} onClose={() => setDoomed(null)} />}
     </Panel>
+  );
+}
+
+function NoCheckpoints({ over }: { over: boolean }) {
+  return (
+    <p className="soft pad">
+      {over ? "This job saved no checkpoint." : "No checkpoint yet."} A script saves them with{" "}
+      <code>torchyard.checkpoint(step=step)</code>, and a job that has one can go on from there.
+    </p>
   );
 }
 

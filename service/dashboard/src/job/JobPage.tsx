@@ -1,71 +1,52 @@
-import { useParams } from "@tanstack/react-router";
-import { useMemo } from "react";
+import { Link, useParams } from "@tanstack/react-router";
 
-import { useEvents, useJob } from "../api/jobs";
-import type { Event, Job } from "../api/types";
+import { useJob } from "../api/jobs";
+import type { Job } from "../api/types";
+import { type JobTab, tabOf } from "../lib/jobTabs";
 import { jobTitle } from "../lib/title";
 import { Notice } from "../ui/Notice";
 import { useTitle } from "../ui/useTitle";
+import { ChartsTab } from "./ChartsTab";
 import { Checkpoints } from "./Checkpoints";
 import { Discarded } from "./Discard";
-import { Events } from "./Events";
-import { Failure } from "./Failure";
 import { Header } from "./Header";
-import { Logs } from "./Logs";
-import { Metrics } from "./Metrics";
-import { Outputs } from "./Outputs";
-import { Spec } from "./Spec";
+import { LogTab } from "./LogTab";
+import { OverviewTab } from "./OverviewTab";
+import { SpecTab } from "./SpecTab";
+import { Tabs } from "./Tabs";
 import { Telemetry } from "./Telemetry";
-import { Timeline } from "./Timeline";
-import { Stacks } from "./Stacks";
-import { Warnings } from "./Warnings";
-import { WhyBox } from "./WhyBox";
+
+const CONTENTS: Record<JobTab, (props: { job: Job }) => React.ReactNode> = {
+  overview: OverviewTab,
+  charts: ChartsTab,
+  log: LogTab,
+  checkpoints: Checkpoints,
+  machine: Telemetry,
+  spec: SpecTab,
+};
+
+/** Tabs of what the job wrote, which may be gone. */
+const WRITTEN: ReadonlySet<JobTab> = new Set<JobTab>(["charts", "log", "checkpoints"]);
 
 export function JobPage() {
   const { jobId } = useParams({ from: "/jobs/$jobId" });
+  const { tab: named } = useParams({ strict: false });
   const job = useJob(jobId);
+  const tab = tabOf(named);
   useTitle(job.data && jobTitle(job.data));
   if (job.data === undefined) return <Notice error={job.error} />;
   return (
-    <>
+    <div className="job-page" key={job.data.id}>
       <Notice error={job.error} />
-      <Sections key={job.data.id} job={job.data} />
-    </>
-  );
-}
-
-function Sections({ job }: { job: Job }) {
-  const pages = useEvents(job);
-  const events = useMemo(() => pages.data?.pages.flatMap((page) => page.items) ?? [], [pages.data]);
-  return (
-    <div className="job-page">
-      <Header job={job} />
-      <Warnings job={job} />
-      {job.state === "failed" && <Failure job={job} />}
-      {job.state !== "succeeded" && !(job.state === "failed" && job.error) && <WhyBox job={job} />}
-      <Timeline events={events} job={job} />
-      <Stacks job={job} hangs={hangs(job, events)} />
-      {job.discarded_at == null ? <Written job={job} /> : <Discarded at={job.discarded_at} />}
-      <Telemetry job={job} />
-      <Events events={events} more={pages.hasNextPage} onMore={() => void pages.fetchNextPage()} />
-      <Spec spec={job.spec} />
+      <Header job={job.data} />
+      {tab === null
+        ? <p>There is no such part of a job. <Link to="/jobs/$jobId" params={{ jobId }}>To its overview</Link></p>
+        : <Tabs job={jobId} tab={tab}><Content job={job.data} tab={tab} /></Tabs>}
     </div>
   );
 }
 
-function Written({ job }: { job: Job }) {
-  return (
-    <>
-      <Metrics job={job} />
-      <Logs job={job} />
-      <Checkpoints job={job} />
-      <Outputs job={job} />
-    </>
-  );
-}
-
-/** Whether the job is taken for hanging, as its events tell. */
-function hangs(job: Job, events: readonly Event[]): boolean {
-  const last = events.findLast((event) => event.kind === "hangs" || event.kind === "goes-on");
-  return job.state === "running" && last?.kind === "hangs" && last.attempt === job.attempt;
+function Content({ job, tab }: { job: Job; tab: JobTab }) {
+  const Shown = CONTENTS[tab];
+  return job.discarded_at != null && WRITTEN.has(tab) ? <Discarded at={job.discarded_at} /> : <Shown job={job} />;
 }

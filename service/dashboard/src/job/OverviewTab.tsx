@@ -1,0 +1,35 @@
+import { useMemo } from "react";
+
+import { useEvents } from "../api/jobs";
+import type { Event, Job } from "../api/types";
+import { Discarded } from "./Discard";
+import { Events } from "./Events";
+import { Failure } from "./Failure";
+import { Outputs } from "./Outputs";
+import { Stacks } from "./Stacks";
+import { Timeline } from "./Timeline";
+import { Warnings } from "./Warnings";
+import { WhyBox } from "./WhyBox";
+
+/** What a job is about, what became of it, and what it has left. */
+export function OverviewTab({ job }: { job: Job }) {
+  const pages = useEvents(job);
+  const events = useMemo(() => pages.data?.pages.flatMap((page) => page.items) ?? [], [pages.data]);
+  return (
+    <>
+      <Warnings job={job} />
+      {job.state === "failed" && <Failure job={job} />}
+      {job.state !== "succeeded" && !(job.state === "failed" && job.error) && <WhyBox job={job} />}
+      <Timeline events={events} job={job} />
+      <Stacks job={job} hangs={hangs(job, events)} />
+      {job.discarded_at == null ? <Outputs job={job} /> : <Discarded at={job.discarded_at} />}
+      <Events events={events} more={pages.hasNextPage} onMore={() => void pages.fetchNextPage()} />
+    </>
+  );
+}
+
+/** Whether the job is taken for hanging, as its events tell. */
+function hangs(job: Job, events: readonly Event[]): boolean {
+  const last = events.findLast((event) => event.kind === "hangs" || event.kind === "goes-on");
+  return job.state === "running" && last?.kind === "hangs" && last.attempt === job.attempt;
+}
