@@ -16,6 +16,7 @@ TorchYardError
 │   ├── TooManyRequestsError
 │   └── ServiceError
 ├── DamagedDownloadError
+├── JoinError
 ├── SpecError
 ├── PolicyError
 ├── SnapshotError
@@ -61,6 +62,10 @@ class UnreachableError(TorchYardError):
 
 class DamagedDownloadError(TorchYardError):
     """A download does not match its SHA-256: pull it again."""
+
+
+class JoinError(TorchYardError):
+    """The machine may not join as a node: ask an administrator for an invitation (`yard nodes --invite NODE`)."""
 
 
 class SpecError(TorchYardError):

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from torchyard import exceptions, wire
+from torchyard.client import joining
 from torchyard.stack import filesystem
 from worker import app, settings
 from worker.control.backoff import Backoff
@@ -45,12 +46,28 @@ def main(arguments: list[str] | None = None) -> int:
         logger.error("%s", error)
         return 2
     try:
+        join(chosen)
         restart = WorkerProgram(chosen).run()
+    except exceptions.TorchYardError as error:
+        logger.error("%s", error)
+        return 2
     finally:
         os.close(lock)
     if restart:
         os.execv(sys.executable, [sys.executable, "-m", "worker", *(arguments or sys.argv[1:])])  # noqa: S606
     return 0
+
+
+def join(chosen: settings.WorkerSettings) -> None:
+    """Get the node's own token for an invitation, once: a worker that has one goes on with that.
+
+    Raises JoinError, UnreachableError.
+    """
+    if chosen.invitation is None:
+        return
+    invitation = sys.stdin.readline().strip() if chosen.invitation == "-" else chosen.invitation
+    if joining.join(chosen.address(), invitation, chosen.name, chosen.token_file):
+        logger.info("joined as node %s; its token is in %s", chosen.name, chosen.token_file)
 
 
 def parse(arguments: list[str] | None) -> settings.WorkerSettings:
@@ -59,6 +76,11 @@ def parse(arguments: list[str] | None) -> settings.WorkerSettings:
     parser.add_argument("--name", help="the node's name (default: the host's)")
     parser.add_argument("--join", metavar="URL", help="the service (default: the one in TORCHYARD_HOME)")
     parser.add_argument("--token-file", type=Path, metavar="FILE", help="file of the node token")
+    parser.add_argument(
+        "--join-token",
+        metavar="TOKEN",
+        help="invitation (`yard nodes --invite`), used if there is no token; - reads it",
+    )
     parser.add_argument("--home", type=Path, metavar="DIR", help="folder of attempts and caches, on a local disk")
     parser.add_argument("--cpu-slots", type=int, metavar="N", help="CPU slots to offer instead of GPUs")
     parser.add_argument(
@@ -78,6 +100,7 @@ def parse(arguments: list[str] | None) -> settings.WorkerSettings:
             folder=given.home,
             cpu_slots=given.cpu_slots,
             labels=given.label,
+            invitation=given.join_token,
         )
     except ValueError as error:
         parser.error(str(error))

@@ -29,6 +29,8 @@ class WorkerSettings:
     """The service; without it the one that runs in ``TORCHYARD_HOME``."""
     token_file: Path
     """File of the node token."""
+    invitation: str | None = field(default=None, repr=False)
+    """One-time token to join with, where there is no node token yet; ``-``: standard input has it."""
     cpu_slots: int | None = None
     """CPU slots to offer where there is no GPU; None: as many as fit."""
     redis_url: str | None = None
@@ -91,6 +93,7 @@ def from_environment(
     folder: Path | None,
     cpu_slots: int | None,
     labels: Sequence[str] | None = None,
+    invitation: str | None = None,
 ) -> WorkerSettings:
     """Settings of this process: arguments first, then its environment, then the embedded stack's defaults.
 
@@ -101,6 +104,7 @@ def from_environment(
         name=name or home.node_name(),
         home=(folder or home.worker_folder()).absolute(),
         url=join or found.url,
+        invitation=invitation,
         token_file=token_file or found.node_token_file or home.node_token_file(),
         cpu_slots=found.cpu_slots if cpu_slots is None else cpu_slots,
         redis_url=found.redis_url,

@@ -25,6 +25,7 @@ IMPLIED: dict[str, frozenset[str]] = {
     "submit": frozenset({"submit", "read"}),
     "admin": frozenset({"admin", "submit", "read"}),
     "node": frozenset({"node"}),
+    "join": frozenset({"join"}),
 }
 
 

@@ -65,7 +65,7 @@ def refuse_service_account(caller: Caller, what: str) -> None:
 
 def missing_scope(caller: Caller, scope: str) -> ProblemError:
     """Return the refusal of a caller without a scope: their role has taken it, or the token never had it."""
-    if caller.role == "viewer" and scope != "node":
+    if caller.role == "viewer" and scope not in {"node", "join"}:
         mend = f"`yard users set {caller.name} --role member`"
         return ProblemError(
             "forbidden",

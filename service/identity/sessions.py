@@ -77,7 +77,7 @@ def _begin(tx: Connection, token_id: str, now: int) -> api.NewToken:
     token = TokenRecord.first(tx.execute(select(Token.__table__).where(Token.id == token_id)))
     if token is None or token.revoked_us is not None or (token.expires_us is not None and token.expires_us <= now):
         raise ProblemError("unauthorized", "This token or code no longer counts: ask for a new one.")
-    if "node" in token.scopes:
+    if token.node is not None:
         raise ProblemError("forbidden", "A node's token opens no session: use a person's.")
     if tx.scalar(select(User.project).where(User.id == token.user_id)) is not None:
         raise ProblemError("forbidden", "A service account opens no session: use a person's token.")

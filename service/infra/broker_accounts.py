@@ -20,7 +20,8 @@ from service.infra.dispatch import node_key_prefix, publisher
 from torchyard.network.login import login, with_login, written
 
 #: What a consumer of any version of Celery needs, on the keys of its own: no command that sees the names of others'
-#: keys, changes the server, or runs what others have loaded.
+#: keys, or changes the server. Scripts stay: Celery's transport releases the lock by which it restores unacknowledged
+#: messages by one (redis-py's `Lock`). What a script does is checked against the same keys and commands.
 RULES: Final = (
     *("-@all", "+@read", "+@write", "+@transaction", "+@connection", "-@dangerous", "-@scripting"),
     *("-scan", "-randomkey", "-dbsize"),

@@ -39,7 +39,7 @@ from torchyard.api.jobs import (
     Storage,
 )
 from torchyard.api.live import LiveTopics
-from torchyard.api.nodes import Holder, Node, NodeDevice
+from torchyard.api.nodes import Holder, Invitation, NewInvitation, NewNode, Node, NodeDevice, NodeToken
 from torchyard.api.notices import Announcement, NewAnnouncement, NewPause, Notices, Pause
 from torchyard.api.problems import FieldProblem, Problem
 from torchyard.api.queue import Alternative, Calibration, QueueEntry, Reason, SourceCalibration, Why
@@ -66,6 +66,7 @@ __all__ = [
     "Group",
     "HeldDevice",
     "Holder",
+    "Invitation",
     "Item",
     "Job",
     "JobChanges",
@@ -77,6 +78,8 @@ __all__ = [
     "Metrics",
     "MissingBlobs",
     "NewAnnouncement",
+    "NewInvitation",
+    "NewNode",
     "NewPause",
     "NewProject",
     "NewSnapshot",
@@ -85,6 +88,7 @@ __all__ = [
     "Node",
     "NodeDevice",
     "NodeTimeline",
+    "NodeToken",
     "Notices",
     "Number",
     "Output",

@@ -1,9 +1,13 @@
 """Nodes and their devices as the REST API shows them."""
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field
 
 from torchyard.api.base import Resource
+from torchyard.quantities import Duration
+from torchyard.spec.base import NAME
 from torchyard.wire import DeviceKind, Topology
 
 
@@ -30,6 +34,38 @@ class Node(Resource):
     devices: list["NodeDevice"]
     #: Last telemetry sample of the node itself.
     latest: dict[str, float]
+
+
+class NewInvitation(Resource):
+    """``POST /nodes/{name}/invitations``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    #: After this long it no longer counts.
+    expires_in: Annotated[Duration, Field(gt=0, le=7 * 86_400)] = 3600
+
+
+class Invitation(Resource):
+    """Invitation of one machine as a node. The only answer that ever shows the token, which counts once."""
+
+    node: str
+    token: str
+    expires_at: datetime
+
+
+class NewNode(Resource):
+    """``POST /nodes``, with the token of an invitation."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Annotated[str, Field(pattern=f"^{NAME}$")]
+
+
+class NodeToken(Resource):
+    """Token of a node that has joined. The only answer that ever shows the secret."""
+
+    node: str
+    secret: str
 
 
 class Holder(Resource):

@@ -27,14 +27,25 @@ def nodes(
             "--return", metavar="NODE:DEVICE", help="Use this device again, which a fault has put out of use."
         ),
     ] = None,
+    invite: Annotated[
+        str | None, typer.Option(metavar="NODE", help="Print the command by which a machine joins as this node, once.")
+    ] = None,
+    expires: Annotated[str, typer.Option(help="With --invite: it counts for so long, such as 1h.")] = "1h",
+    declare_dead: Annotated[
+        str | None,
+        typer.Option(metavar="NODE", help="Your word that this silent node is gone: its jobs start again elsewhere."),
+    ] = None,
     json: common.Json = False,
 ) -> None:
     """List the nodes, their devices, and who holds them."""
+    if invite:
+        _invite(invite, expires, json=json)
+        return
     with common.connect() as client:
-        if drain:
-            client.drain(drain)
-        if resume:
-            client.resume(resume)
+        changes = ((client.drain, drain), (client.resume, resume), (client.declare_dead, declare_dead))
+        for change, named in changes:
+            if named:
+                change(named)
         if return_:
             client.return_device(*_node_and_device(return_))
         found = client.nodes()
@@ -44,7 +55,20 @@ def nodes(
     for node in found:
         _print_node(node)
     if not found:
-        common.note("no node has registered: `yard up`, or `yard worker --join URL` on a node")
+        common.note("no node has registered: `yard up`, or `yard nodes --invite NODE`")
+
+
+def _invite(node: str, expires: str, *, json: bool) -> None:
+    from torchyard.api import NewInvitation
+
+    asked = common.checked(NewInvitation, {"expires_in": expires})
+    with common.connect() as client:
+        made, url = client.invite(node, asked), client.connection.url
+    if json:
+        common.print_json(made)
+        return
+    common.line(f"yard worker --join {url} --name {node} --join-token {made.token}")
+    common.note(f"on {node}, once and within {expires}; as root with systemd: sudo yard install with the same options")
 
 
 def _print_node(node: "Node") -> None:

@@ -20,6 +20,13 @@ def register(app: typer.Typer) -> None:
 
 def install(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print what would be made.")] = False,
+    join: Annotated[
+        str | None, typer.Option(metavar="URL", help="As root: install the worker of a node alone, for this service.")
+    ] = None,
+    join_token: Annotated[
+        str | None, typer.Option(metavar="TOKEN", help="With --join: the invitation (`yard nodes --invite`).")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="With --join: the node's name; else this machine's.")] = None,
 ) -> None:
     """Install this machine for systemd: accounts, folders, settings and units; then says how to start them.
 
@@ -28,18 +35,38 @@ def install(
     """
     from torchyard.stack import install as installation
 
-    extras.require("install", "box")
-    made = plan()
+    extras.require("install", "worker" if join else "box")
+    made = _node(join, name) if join else plan()
     for step in installation.steps(made):
         common.line(step)
     if dry_run:
         for unit in made.units:
             common.line(f"\n# {unit.path}\n{unit.text}", end="")
         return
+    if join and join_token:
+        _join(join, join_token, name)
     installation.apply(made)
     if said := installation.verified(made.units):
         common.warn(said)
     common.note(f"start it: {made.start}")
+
+
+def _node(url: str, name: str | None) -> "Plan":
+    from torchyard.stack import install as installation
+
+    if os.geteuid() != 0:
+        raise typer.BadParameter("--join installs for the whole machine: as root (`sudo yard install --join …`)")
+    return installation.node(Path(sys.executable), url, name=name)
+
+
+def _join(url: str, invitation: str, name: str | None) -> None:
+    from torchyard import home
+    from torchyard.client import joining
+    from torchyard.stack.install import NODE_TOKEN
+
+    node = name or home.node_name()
+    if joining.join(url, invitation, node, NODE_TOKEN):
+        common.note(f"joined as node {node}; its token is in {NODE_TOKEN}")
 
 
 def plan() -> "Plan":
@@ -57,4 +84,4 @@ def plan() -> "Plan":
         server = redis.find_executable()
     except NoRedisError:
         server = "/usr/bin/redis-server"
-    return installation.machine(python, server)
+    return installation.of_machine(python, server)

@@ -158,7 +158,7 @@ def service(context: typer.Context) -> None:
 
 
 def worker(context: typer.Context) -> None:
-    """Run a node's worker: `yard worker --join URL`."""
+    """Run a node's worker: `yard worker --join URL`; `yard nodes --invite` tells its first command."""
     extras.require("worker", "worker")
     os.execv(sys.executable, [sys.executable, "-m", "worker", *context.args])  # noqa: S606
 

@@ -183,6 +183,21 @@ class Client(LogCalls, FileCalls, SweepCalls, SharingCalls, SecretCalls):
         """Give a node no new jobs; those that run go on."""
         return self._post(api.Node, f"/nodes/{part(node)}/drain")
 
+    def invite(self, node: str, asked: api.NewInvitation | None = None) -> api.Invitation:
+        """Invite a machine as a node (administrators)."""
+        body = (asked or api.NewInvitation()).model_dump(mode="json")
+        answer = self.connection.request("POST", f"/nodes/{part(node)}/invitations", json=body, retry=False)
+        return api.Invitation.model_validate_json(answer.content)
+
+    def join(self, node: str) -> api.NodeToken:
+        """Return the node's own token, for an invitation, which this client has as its token."""
+        answer = self.connection.request("POST", "/nodes", json={"name": node}, retry=False)
+        return api.NodeToken.model_validate_json(answer.content)
+
+    def declare_dead(self, node: str) -> api.Node:
+        """Declare that a silent node and all that ran on it are gone: its jobs are retried or fail."""
+        return self._post(api.Node, f"/nodes/{part(node)}/declare-dead")
+
     def resume(self, node: str) -> api.Node:
         """Let a drained node take jobs again."""
         return self._post(api.Node, f"/nodes/{part(node)}/resume")

@@ -12,7 +12,7 @@ from torchyard.home import LIMITS_FILE
 from torchyard.injob.cadence import FLOOR
 from torchyard.stack import access, filesystem, redis
 
-#: Of the worker as a host service (`deploy/torchyard-worker.service`).
+#: Of the worker, where `yard install` has installed it.
 SETTINGS_FOLDER: Final = Path("/etc/torchyard")
 
 

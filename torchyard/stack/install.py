@@ -22,6 +22,11 @@ from torchyard.exceptions import InstallError
 
 #: The account of service and Redis.
 ACCOUNT: Final = "torchyard"
+#: Where `yard login` signs in by UNIX account; systemd makes the folder.
+SIGN_IN_SOCKET: Final = "/run/torchyard/sign-in.sock"
+#: The token of a node whose service is on another machine.
+NODE_TOKEN: Final = Path("/etc/torchyard/node.token")
+WORKER_UNIT: Final = "torchyard-worker.service"
 NOLOGIN: Final = "/usr/sbin/nologin"
 _UNIT_HEAD: Final = "# Written by `yard install`; `yard doctor` compares it.\n"
 
@@ -93,30 +98,57 @@ def machine(python: Path, redis: str, *, account: str = ACCOUNT, prefix: Path = 
             owner=account,
             kept=True,
             text=f"# docs/settings.md has every setting; `yard config check` checks them.\n"
-            f"service:\n  redis_url: redis://:{password}@127.0.0.1:6379/0\n  visibility: project\n",
+            f"service:\n  redis_url: redis://:{password}@127.0.0.1:6379/0\n  visibility: project\n"
+            f"  # `yard login` on this machine; accounts sign in as the users that an administrator has added.\n"
+            f"  sign_in_socket: {SIGN_IN_SOCKET}\n",
         ),
-        File(
-            path=at(etc / "worker.env"),
-            mode=0o600,
-            owner="root",
-            kept=True,
-            text="TORCHYARD_URL=http://127.0.0.1:8765\n",
-        ),
+        _worker_variables(at(etc), "http://127.0.0.1:8765"),
         File(path=units / "torchyard-redis.service", mode=0o644, owner="root", text=_redis_unit(redis, own, account)),
         File(path=units / "torchyard.service", mode=0o644, owner="root", text=_service_unit(python, own, account)),
-        File(path=units / "torchyard-worker.service", mode=0o644, owner="root", text=_worker_unit(python, own, worker)),
+        _worker_unit(units, python, own / "node.token"),
     )
     return Plan(
         accounts=(Account(name=account, folder=own),),
         folders=(
             Folder(path=at(own), mode=0o700, owner=account),
-            Folder(path=at(worker), mode=0o711, owner="root"),
-            Folder(path=at(worker / "attempts"), mode=0o711, owner="root"),
-            Folder(path=at(etc), mode=0o700, owner="root"),
+            *_worker_folders(at(worker), at(etc)),
         ),
         files=files,
         start="systemctl daemon-reload && systemctl enable --now torchyard-redis torchyard torchyard-worker",
     )
+
+
+def node(python: Path, url: str, *, name: str | None = None, prefix: Path = Path("/")) -> Plan:
+    """Return the plan of a machine that has the worker of a node alone, for root; its service is at `url`."""
+    etc = prefix / "etc/torchyard"
+    unit = _worker_unit(prefix / "etc/systemd/system", python, NODE_TOKEN, after="network-online.target")
+    return Plan(
+        folders=_worker_folders(prefix / home.SHARED_WORKER_FOLDER.relative_to("/"), etc),
+        files=(_worker_variables(etc, url, name), unit),
+        start="systemctl daemon-reload && systemctl enable --now torchyard-worker",
+    )
+
+
+def of_machine(python: Path, redis: str, *, prefix: Path = Path("/")) -> Plan:
+    """Return the plan by which this machine was installed: of a node where the worker's unit is the only one."""
+    units = prefix / "etc/systemd/system"
+    if (units / WORKER_UNIT).exists() and not (units / "torchyard.service").exists():
+        return node(python, "", prefix=prefix)
+    return machine(python, redis, prefix=prefix)
+
+
+def _worker_folders(worker: Path, etc: Path) -> tuple[Folder, ...]:
+    """Accounts of jobs pass through the first two to their attempts."""
+    return (
+        Folder(path=worker, mode=0o711, owner="root"),
+        Folder(path=worker / "attempts", mode=0o711, owner="root"),
+        Folder(path=etc, mode=0o700, owner="root"),
+    )
+
+
+def _worker_variables(etc: Path, url: str, name: str | None = None) -> File:
+    text = f"TORCHYARD_URL={url}\n" + (f"TORCHYARD_NODE={name}\n" if name else "")
+    return File(path=etc / "worker.env", mode=0o600, owner="root", kept=True, text=text)
 
 
 def person(python: Path, folder: Path, units: Path) -> Plan:
@@ -171,6 +203,7 @@ def _service_unit(python: Path, own: Path, account: str) -> str:
         "Environment": f"TORCHYARD_HOME={own}",
         "ExecStart": f"{python} -m service",
         "ExecReload": "/bin/kill -HUP $MAINPID",
+        "RuntimeDirectory": "torchyard",
         "Restart": "always",
         "RestartSec": "2",
         "NoNewPrivileges": "yes",
@@ -181,8 +214,8 @@ def _service_unit(python: Path, own: Path, account: str) -> str:
     return _unit("TorchYard service", service, after="torchyard-redis.service")
 
 
-def _worker_unit(python: Path, own: Path, worker: Path) -> str:
-    words = f"-m worker --join ${{TORCHYARD_URL}} --token-file {own}/node.token --home {worker}"
+def _worker_unit(units: Path, python: Path, token: Path, after: str = "torchyard.service") -> File:
+    words = f"-m worker --join ${{TORCHYARD_URL}} --token-file {token} --home {home.SHARED_WORKER_FOLDER}"
     service = {
         "Type": "exec",
         "EnvironmentFile": "/etc/torchyard/worker.env",
@@ -192,7 +225,8 @@ def _worker_unit(python: Path, own: Path, worker: Path) -> str:
         **_JOBS_GO_ON,
         "LimitMEMLOCK": "infinity",
     }
-    return _unit("TorchYard worker", service, after="torchyard.service")
+    text = _unit("TorchYard worker", service, after=after)
+    return File(path=units / WORKER_UNIT, mode=0o644, owner="root", text=text)
 
 
 def _unit(what: str, service: dict[str, str], wanted_by: str = "multi-user.target", after: str = "") -> str:

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import Depends, Query, Request, Response
+from fastapi import Depends, Path, Query, Request, Response
 
 from service.api.answers import answer, not_modified
 from service.api.auth import context, requires
@@ -10,9 +10,10 @@ from service.api.routes.router import api_router
 from service.context import Context
 from service.identity.callers import Caller
 from service.infra.etags import etag
-from service.nodes import administration, listing
+from service.nodes import administration, invitations, listing
 from service.queue import timeline as device_timeline
 from torchyard import api
+from torchyard.spec.base import NAME
 
 router = api_router("nodes", "/nodes")
 Ctx = Annotated[Context, Depends(context)]
@@ -42,6 +43,22 @@ def timeline(
     found = device_timeline.load(ctx.db, ctx.loader, ctx.now_us(), caller, hours * HOUR_US)
     tag = etag(found)
     return not_modified(request, tag) or answer(found, tag=tag)
+
+
+@router.post("/{name}/invitations", response_model=api.Invitation, status_code=201)
+def invite(
+    name: Annotated[str, Path(pattern=f"^{NAME}$")], asked: api.NewInvitation, ctx: Ctx, caller: Admin
+) -> Response:
+    """Invites a machine as a node of this name: the token counts once, and until it expires."""
+    found = invitations.invite(ctx.db, caller, name, asked, ctx.now_us())
+    return answer(found, status=201, headers={"Cache-Control": "no-store"})
+
+
+@router.post("", response_model=api.NodeToken, status_code=201)
+def join(new: api.NewNode, request: Request, ctx: Ctx, caller: Annotated[Caller, requires("join")]) -> Response:
+    """Lets the invited machine join, with the token of its invitation: answered by the node's own token."""
+    found = invitations.join(ctx.db, request.app.state.tokens, caller, new, ctx.now_us())
+    return answer(found, status=201, headers={"Cache-Control": "no-store"})
 
 
 @router.post("/{name}/drain", response_model=api.Node)

@@ -1,9 +1,9 @@
-"""Jobs of other UNIX accounts start where the documented steps have put the worker's folder."""
+"""Jobs of other UNIX accounts start where `yard install` has put the worker's folder."""
 
 import os
 import re
-import shlex
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,11 +13,9 @@ from tests.support import accounts, worker
 from tests.support.worker import Yard
 from torchyard import wire
 from torchyard.injob import layout
+from torchyard.stack import install
 
 pytestmark = accounts.needs_root
-
-UNIT = Path(__file__).parents[3] / "deploy" / "torchyard-worker.service"
-HOME = "/var/lib/torchyard-worker"
 
 
 @pytest.fixture
@@ -30,17 +28,14 @@ def box(tmp_path: Path, short_tmp: Path, open_tmp: Path, monkeypatch: pytest.Mon
         yield made
 
 
-def follow_the_unit(var_lib: Path) -> None:
-    """Type what the unit's head says, with another folder for /var/lib."""
-    steps = re.findall(r"^#   (install -d .*?)(?:  +#.*)?$", UNIT.read_text(), re.MULTILINE)
-    assert any(HOME in step for step in steps)
-    for step in steps:
-        words = shlex.split(step)
-        folders = [word for word in words if word.startswith("/var/lib/")]
-        if folders:
-            there = [word.replace("/var/lib", str(var_lib)) if word in folders else word for word in words]
-            subprocess.run(there, check=True)
-    assert f"--home {HOME}" in UNIT.read_text()
+def install_node(box: Yard, var_lib: Path) -> None:
+    """Make the folders as `yard install --join` does, with another folder for /var/lib."""
+    for folder in install.node(Path(sys.executable), box.live.url, prefix=var_lib).folders:
+        if folder.path.is_relative_to(var_lib / "var/lib"):
+            there = box.home / folder.path.relative_to(var_lib / "var/lib/torchyard-worker")
+            there.mkdir(exist_ok=True)
+            os.chown(there, 0, -1)
+            there.chmod(folder.mode)
 
 
 def run(box: Yard, unix_user: str, command: str) -> tuple[wire.Result, list[str]]:
@@ -50,8 +45,8 @@ def run(box: Yard, unix_user: str, command: str) -> tuple[wire.Result, list[str]
     return result, box.fake.log(attempt).decode().splitlines()
 
 
-def test_a_job_of_another_account_starts_after_the_steps_of_the_unit(box: Yard, open_tmp: Path) -> None:
-    follow_the_unit(open_tmp)
+def test_a_job_of_another_account_starts_where_it_is_installed(box: Yard, open_tmp: Path) -> None:
+    install_node(box, open_tmp)
     with accounts.account() as ada:
         box.start()
         result, said = run(box, ada.pw_name, "id -un; echo made > $TORCHYARD_OUTPUT_DIR/x && echo x > $TMPDIR/x")
@@ -65,7 +60,7 @@ def test_a_job_of_another_account_starts_after_the_steps_of_the_unit(box: Yard, 
 
 
 def test_a_worker_started_from_a_private_shell_lays_out_what_others_can_read(box: Yard, open_tmp: Path) -> None:
-    follow_the_unit(open_tmp)
+    install_node(box, open_tmp)
     before = os.umask(0o077)
     try:
         box.start()

@@ -84,9 +84,7 @@ def _footer(first: int, listed: int, count: int) -> Text:
 
 def _box(nodes: Sequence[Node], snapshot: BoxSnapshot, width: int) -> list[BoxLine]:
     if not nodes:
-        return [
-            BoxLine(text=styled("no node has registered: `yard up`, or `yard worker --join URL` on a node", "yellow"))
-        ]
+        return [BoxLine(text=styled("no node has registered: `yard up`, or `yard nodes --invite NODE`", "yellow"))]
     return [line for node in nodes for line in _node(node, snapshot, width)]
 
 

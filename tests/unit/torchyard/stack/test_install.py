@@ -12,6 +12,7 @@ import pytest
 from tests.support import accounts
 from torchyard.stack import install
 from torchyard.stack.install import Plan
+from worker.limits.hierarchies import SUBGROUP
 
 PYTHON = Path(sys.executable)
 
@@ -82,6 +83,10 @@ BROKEN: dict[str, tuple[Callable[[Plan], object], str]] = {
     "a job's memory ends the worker": (edited(WORKER, "=continue", "=stop"), "OOMPolicy is stop instead of continue"),
     "no groups": (edited(WORKER, "^Delegate=yes", "Delegate=no"), "Delegate is no instead of yes"),
     "few files": (edited(SERVICE, "65536", "1024"), "LimitNOFILE is 1024 instead of 65536"),
+    "no folder of the sign-in socket": (
+        edited(SERVICE, "^RuntimeDirectory=.*\n", ""),
+        "RuntimeDirectory is missing instead of torchyard",
+    ),
     "few tasks": (edited(WORKER, "TasksMax=infinity", "TasksMax=100"), "TasksMax is 100 instead of infinity"),
     "no such program": (edited(SERVICE, "^ExecStart=\\S+", "ExecStart=/no/python"), "names /no/python, which is no"),
     "other arguments": (edited(WORKER, "--home \\S+", "--home /tmp"), "ExecStart has other arguments than"),
@@ -107,6 +112,37 @@ def test_what_is_broken_is_named_and_mended(plan: Plan, breaks: Callable[[Plan],
         subprocess.run(command.split(), check=True)
     install.apply(plan)
     assert list(install.findings(plan)) == []
+
+
+@pytest.fixture
+def node(open_tmp: Path) -> Plan:
+    """A machine with the worker of a node alone."""
+    plan = install.node(PYTHON, "https://yard.example", name="box2", prefix=open_tmp)
+    install.apply(plan)
+    return plan
+
+
+@accounts.needs_root
+def test_a_node_is_known_again_by_what_is_installed(node: Plan, open_tmp: Path) -> None:
+    assert path(node, "worker.env").read_text() == "TORCHYARD_URL=https://yard.example\nTORCHYARD_NODE=box2\n"
+    found = install.of_machine(PYTHON, "/bin/true", prefix=open_tmp)
+    assert install.is_installed(found)
+    assert list(install.findings(found)) == []
+    path(node, "attempts").chmod(0o700)
+    assert "has mode 0700 instead of 0711" in next(install.findings(found))
+    assert install.verified(node.units) == ""
+
+
+@pytest.mark.parametrize("which", ["machine", "node", "person"])
+def test_a_restart_ends_no_training_and_jobs_have_groups_beside_the_workers(which: str, tmp_path: Path) -> None:
+    plans = {
+        "machine": install.machine(PYTHON, "/bin/true", prefix=tmp_path),
+        "node": install.node(PYTHON, "https://yard.example", prefix=tmp_path),
+        "person": install.person(PYTHON, tmp_path, tmp_path),
+    }
+    text = plans[which].units[-1].text
+    for line in ("KillMode=process", "OOMPolicy=continue", "Delegate=yes", f"DelegateSubgroup={SUBGROUP}"):
+        assert f"\n{line}\n" in text
 
 
 @accounts.needs_root
