@@ -11,6 +11,7 @@ import torch
 from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
 from torch import nn
+from torch.utils.tensorboard import SummaryWriter
 
 
 @dataclass
@@ -28,12 +29,15 @@ def main(settings):
     inputs, targets = torch.randn(256, 8), torch.randn(256, 1)
     model = nn.Sequential(nn.Linear(8, 32), nn.Tanh(), nn.Linear(32, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=settings.lr)
-    for _ in range(settings.steps):
-        loss = nn.functional.mse_loss(model(inputs), targets)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
     folder = Path(HydraConfig.get().runtime.output_dir)
+    with SummaryWriter(folder) as writer:
+        for step in range(settings.steps):
+            loss = nn.functional.mse_loss(model(inputs), targets)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            if step % 10 == 0:
+                writer.add_scalar("loss", loss.item(), step)
     torch.save(model.state_dict(), folder / "model.pt")
     print(f"lr {settings.lr}: loss {loss.item():.4f}, in {folder.name}", flush=True)
 

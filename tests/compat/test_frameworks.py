@@ -256,7 +256,7 @@ def test_lightning_by_its_other_name_with_ranks_that_it_spawns(user: User, by_ha
 @pytest.mark.parametrize(
     "live",
     [
-        pytest.param(False, marks=pytest.mark.proves("hydra", "starts", "outputs"), id="snapshot"),
+        pytest.param(False, marks=pytest.mark.proves("hydra", "starts", "metrics", "outputs"), id="snapshot"),
         pytest.param(True, marks=pytest.mark.proves("hydra", "live", "preempted"), id="live-preempted"),
     ],
 )
@@ -267,6 +267,9 @@ def test_a_multirun_of_hydra_trains_each_configuration(user: User, live: bool) -
     if live:
         stopping.preempted_after(user, job, "#0 : lr=0.1")
     log = user.log(user.succeeds(job))
+    steps = [*range(0, 15_000 if live else 50, 10)]
+    curves = {name: [step for step, _, _ in points] for name, points in user.series(job).items()}
+    assert curves == {"loss": steps, "1/loss": steps}
     for number in (0, 1):
         if live:
             assert list(user.folder.glob(f"multirun/*/*/{number}/model.pt"))
