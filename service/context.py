@@ -17,6 +17,7 @@ from service.scheduler_cache.load import Loader
 from service.secrets.key_file import KeyFile
 from service.settings import ServiceSettings
 from service.storage.store import BlobStore
+from service.telemetry.curves import CurveCache
 from torchyard.ids import now_us
 
 
@@ -37,6 +38,8 @@ class Context:
     estimator: Estimator = field(default_factory=Estimator)
     """Knows how long jobs take."""
     memory: Memory = field(default_factory=Memory)
+    curves: CurveCache = field(default_factory=CurveCache)
+    """Metrics as charts of many jobs show them."""
     now_us: Clock = now_us
     monotonic: Callable[[], float] = time.monotonic
     started: float = field(default_factory=time.monotonic)

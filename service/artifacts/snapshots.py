@@ -10,13 +10,14 @@ from sqlalchemy import Connection, exists, insert, select, update
 from service.artifacts import blobs
 from service.db import upsert
 from service.db.engine import Database
-from service.db.models import Blob, BlobGrant, Snapshot, SnapshotFile
+from service.db.models import Blob, BlobGrant, Job, Snapshot, SnapshotFile
 from service.db.records.record import Record
+from service.db.records.spec import StoredSpec
 from service.errors import BadPathError, NotAHashError, ProblemError, field_problem, not_found
 from service.storage import paths
 from service.storage.store import is_hash
 from torchyard.api import MissingBlobs
-from torchyard.ids import new_id
+from torchyard.ids import JobId, new_id
 from torchyard.quantities import format_size
 from torchyard.wire import FileRef
 
@@ -30,6 +31,13 @@ class _SnapshotState(Record):
 
     id: str
     committed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Submitted(Record):
+    """What a job was submitted with."""
+
+    spec: StoredSpec
 
 
 def create(db: Database, user_id: str, files: Sequence[FileRef], now: int) -> MissingBlobs:
@@ -167,3 +175,18 @@ def files(tx: Connection, snapshot_id: str) -> list[FileRef]:
     query = select(SnapshotFile.path, SnapshotFile.size, SnapshotFile.sha256, SnapshotFile.mode)
     rows = tx.execute(query.where(SnapshotFile.snapshot_id == snapshot_id).order_by(SnapshotFile.path))
     return [FileRef(path=row.path, size=row.size, sha256=row.sha256, mode=row.mode) for row in rows]
+
+
+def of_job(db: Database, job_id: JobId) -> list[FileRef]:
+    """Return the files that a job was submitted with, sorted; none without a snapshot."""
+    with db.read() as tx:
+        found = _Submitted.first(tx.execute(select(Job.spec).where(Job.id == job_id)))
+        return files(tx, found.spec.code) if found is not None and found.spec.code else []
+
+
+def file_hash(db: Database, job_id: JobId, path: str) -> str:
+    """Return the hash of a file that a job was submitted with; ``not-found`` if there is none of this name."""
+    found = next((each.sha256 for each in of_job(db, job_id) if each.path == path), None)
+    if found is None:
+        raise not_found(f"file of job {job_id}", path)
+    return found

@@ -170,6 +170,40 @@ def _in_buckets(curves: Mapping[tuple[str, int], Points], count: int, within: Me
     return series
 
 
+@dataclass(frozen=True, kw_only=True)
+class CountedCurve:
+    """A metric of a job: its series that count, each with the last step up to which it does (None: all)."""
+
+    job: JobId
+    name: str
+    series: Mapping[int, int | None]
+
+    def points(self, tx: Connection, within: MetricsRange) -> Points | None:
+        """Read its points in order of steps; None if there are none."""
+        parts = [points.until(self.series[each]) for each, points in _columns(_points(tx, self.series, -1, within))]
+        return join(parts) if parts else None
+
+
+def curves(tx: Connection, job_id: JobId, wanted: frozenset[str]) -> list[CountedCurve]:
+    """Return metrics of a job, each of the lowest rank that reports it."""
+    series = _Series.all(tx.execute(_series(job_id)))
+    named = [row for row in series if row.name in wanted]
+    lowest = {name: min(row.rank for row in named if row.name == name) for name in {row.name for row in named}}
+    counting, limits = _counting(series), _limits(tx, series)
+    return [
+        CountedCurve(
+            job=job_id,
+            name=name,
+            series={
+                row.id: limits[row.name, row.rank][row.attempt]
+                for row in named
+                if row.id in counting and (row.name, row.rank) == (name, rank)
+            },
+        )
+        for name, rank in sorted(lowest.items())
+    ]
+
+
 def _cursor(text: str | None) -> MetricsCursor | None:
     try:
         return MetricsCursor.parse(text) if text else None

@@ -1,7 +1,21 @@
 """Models of the REST API (``/api/v1``), one per resource. Times are RFC 3339 UTC, sizes bytes."""
 
 from torchyard.api.artifacts import Checkpoint, CheckpointFileInfo, MissingBlobs, NewSnapshot, Output
-from torchyard.api.attempts import Attempt, Buckets, LogStream, Member, Metrics, Series, Stacks
+from torchyard.api.attempts import (
+    Attempt,
+    Buckets,
+    Curve,
+    Curves,
+    LogBlock,
+    LogIndex,
+    LogMatch,
+    LogSearch,
+    LogStream,
+    Member,
+    Metrics,
+    Series,
+    Stacks,
+)
 from torchyard.api.attention import Attention
 from torchyard.api.base import PREFIX, Item, Number, Page, Resource, Text
 from torchyard.api.identity import (
@@ -58,6 +72,8 @@ __all__ = [
     "Calibration",
     "Checkpoint",
     "CheckpointFileInfo",
+    "Curve",
+    "Curves",
     "DeviceAllocation",
     "DeviceTimeline",
     "DryRun",
@@ -73,6 +89,10 @@ __all__ = [
     "JobCounts",
     "JobError",
     "LiveTopics",
+    "LogBlock",
+    "LogIndex",
+    "LogMatch",
+    "LogSearch",
     "LogStream",
     "Member",
     "Metrics",

@@ -85,6 +85,77 @@ class Metrics(Resource):
     reset: bool
 
 
+class Curve(Resource):
+    """One metric of one job, in parts of equal width; what a later attempt has done again is left out.
+
+    Columns of one length, for the parts that have points. The part of number ``n`` reaches from ``n * width`` to
+    before ``(n + 1) * width``, so curves of different jobs lie on one grid.
+    """
+
+    job: str
+    name: str
+    number: list[int]
+    #: Points of each part, at least one.
+    count: list[int]
+    min: list[float]
+    mean: list[float]
+    max: list[float]
+    #: Numbers of the parts that hold NaN or infinity.
+    special: list[int]
+    last: Number | None
+
+
+class Curves(Resource):
+    """``GET /metrics/curves``: metrics of many jobs on one grid."""
+
+    #: Steps, or seconds since each job's start.
+    width: float
+    #: Only some points of each part were read: peaks may be missing.
+    rough: bool
+    curves: list[Curve]
+
+
+class LogBlock(Resource):
+    """Consecutive lines of a log: where they begin, how many lines come before, and when they came."""
+
+    offset: int
+    line: int
+    #: Unix time in seconds; None where it was not noted.
+    time: float | None
+
+
+class LogIndex(Resource):
+    """``GET /jobs/{id}/logs/index``: where lines of a log are found."""
+
+    attempt: int
+    #: Bytes and lines that the blocks cover; a last line without an end counts.
+    size: int
+    lines: int
+    blocks: list[LogBlock]
+
+
+class LogMatch(Resource):
+    """A line that was found, by its number from 0, with lines around it."""
+
+    line: int
+    offset: int
+    text: str
+    before: list[str]
+    after: list[str]
+
+
+class LogSearch(Resource):
+    """``GET /jobs/{id}/logs/search``: lines that hold the words; long lines are cut."""
+
+    attempt: int
+    #: Lines that were found in the part that was read, more than `matches` perhaps.
+    count: int
+    matches: list[LogMatch]
+    #: Go on with `offset` here, from line `line`; None: the log was read to its end.
+    next: int | None
+    line: int
+
+
 class LogStream(Resource):
     """One rank's log of one attempt; rank -1 is the launcher's."""
 

@@ -17,7 +17,7 @@ from service.errors import field_problem
 from service.identity.visibility import may_read
 from service.infra.etags import etag
 from service.infra.times import microseconds
-from service.telemetry import logs
+from service.telemetry import log_lines, logs
 from torchyard import api
 from torchyard.spec import MAX_NODES
 
@@ -72,6 +72,47 @@ def streams(job_id: JobRef, request: Request, ctx: Ctx) -> Response:
     found = logs.streams(ctx.db, job_id)
     tag = etag(found)
     return not_modified(request, tag) or answer(found, tag=tag)
+
+
+@router.get("/jobs/{job_id}/logs/index", response_model=api.LogIndex)
+def index(
+    job_id: JobRef,
+    ctx: Ctx,
+    rank: Rank = 0,
+    attempt: Attempt = None,
+    start: Annotated[int, Query(ge=0, lt=2**62, description="A byte that begins a line: index from there on")] = 0,
+) -> Response:
+    """Where lines of a rank's log are found, and when they came: a viewer reads the bytes of those in sight alone."""
+    view = logs.current(ctx.db, job_id, rank, attempt)
+    noted = log_lines.times(ctx.db, view, rank)
+    return answer(log_lines.index(_reader(ctx, view, rank), view, min(start, view.size), noted))
+
+
+@router.get("/jobs/{job_id}/logs/search", response_model=api.LogSearch)
+def search(
+    job_id: JobRef,
+    ctx: Ctx,
+    rank: Rank = 0,
+    attempt: Attempt = None,
+    q: Annotated[str, Query(max_length=500, description="Words as they stand in a line")] = "",
+    errors: Annotated[bool, Query(description="Lines that tell of an error, instead of `q`")] = False,
+    case: Annotated[bool, Query(description="Large and small letters differ")] = False,
+    context: Annotated[int, Query(ge=0, le=10, description="Lines around each")] = 2,
+    limit: Annotated[int, Query(ge=1, le=5_000, description="Lines that are shown; all are counted")] = 200,
+    offset: Annotated[int, Query(ge=0, lt=2**62, description="`next` of the answer before")] = 0,
+    line: Annotated[int, Query(ge=0, lt=2**62, description="`line` of the answer before")] = 0,
+) -> Response:
+    """Lines of a rank's log that hold the words. One answer reads 128 MiB at most: go on at `next` until it is null."""
+    if not (q or errors):
+        raise field_problem("q", "is empty: say what is searched for")
+    view = logs.current(ctx.db, job_id, rank, attempt)
+    words = log_lines.ERRORS if errors else (q.encode(),)
+    query = log_lines.LogQuery(words=words, case=case or errors, start=offset, line=line, context=context, limit=limit)
+    return answer(log_lines.search(_reader(ctx, view, rank), view, query))
+
+
+def _reader(ctx: Context, view: logs.LogView, rank: int) -> log_lines.Read:
+    return lambda offset, limit: logs.read(ctx.store, view, rank, offset, limit)
 
 
 @router.get("/jobs/{job_id}/logs/stream", response_class=StreamingResponse)

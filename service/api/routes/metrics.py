@@ -6,11 +6,17 @@ from fastapi import Depends, Query, Request, Response
 
 from service.api.answers import answer, known_tags, tagged
 from service.api.auth import context, requires
-from service.api.routes.refs import JobRef
+from service.api.routes.refs import JobRef, Reader
 from service.api.routes.router import api_router
 from service.context import Context
-from service.telemetry import metrics, samples
+from service.errors import field_problem
+from service.jobs import queries
+from service.telemetry import curves, metrics, samples
 from torchyard import api
+
+#: Jobs and metrics of one answer at most.
+MAX_JOBS = 200
+MAX_NAMES = 20
 
 router = api_router("metrics", dependencies=[requires("read")])
 Ctx = Annotated[Context, Depends(context)]
@@ -71,3 +77,38 @@ def telemetry(job_id: JobRef, ctx: Ctx, max_points: MaxPoints = 1000, since: Sin
 def node_telemetry(name: str, ctx: Ctx, max_points: MaxPoints = 1000, since: Since = None) -> Response:
     """Processor, memory and GPUs of a node, sampled every 2 s and kept for a week."""
     return answer(samples.of_node(ctx.db, name, max_points, since))
+
+
+@router.get("/metrics/curves", response_model=api.Curves)
+def of_jobs(
+    ctx: Ctx,
+    caller: Reader,
+    jobs: Annotated[str, Query(max_length=10_000, description="Numbers or ids, with commas between them")],
+    names: Annotated[list[str], Query(description="Metrics, repeated or with commas")],
+    parts: Annotated[
+        int, Query(ge=10, le=2_000, description="Parts of the range, between half and all of these")
+    ] = 300,
+    axis: Annotated[metrics.Axis, Query(description="`time` counts seconds from each job's start")] = metrics.Axis.STEP,
+    start: Start = None,
+    end: End = None,
+    rough: Annotated[bool, Query(description="A first look at once: a few points of each part")] = False,
+) -> Response:
+    """Metrics of many jobs on one grid, to be compared: of each part of the range the smallest, largest and mean value,
+    and how many points it has. Of each job the lowest rank that reports.
+    """
+    refs = [ref for ref in dict.fromkeys(map(str.strip, jobs.split(","))) if ref]
+    wanted = frozenset(name for part in names for name in part.split(",") if name)
+    if len(refs) > MAX_JOBS:
+        raise field_problem("jobs", f"{len(refs)} are too many: ask for {MAX_JOBS} at most")
+    if len(wanted) > MAX_NAMES:
+        raise field_problem("names", f"{len(wanted)} are too many: ask for {MAX_NAMES} at most")
+    query = curves.CurvesQuery(
+        jobs=[queries.find_owner(ctx.db, caller, ref).id for ref in refs],
+        names=wanted,
+        parts=parts,
+        axis=axis,
+        start=start,
+        end=end,
+        rough=rough,
+    )
+    return answer(curves.read(ctx.db, ctx.curves, query))

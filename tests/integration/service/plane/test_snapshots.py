@@ -118,3 +118,20 @@ def test_bad_manifests_are_refused_and_nothing_is_stored(data_plane: Plane, clie
 def test_the_largest_manifest_is_taken(client: httpx.Client) -> None:
     files = [{"path": f"d{n % 100}/f{n}", "size": 1, "sha256": sha256(b"%d" % n)} for n in range(snapshots.MAX_FILES)]
     assert len(create(client, {"files": files})["missing"]) == snapshots.MAX_FILES
+
+
+def test_the_files_of_a_job_are_read_by_whoever_reads_the_job(data_plane: Plane, client: httpx.Client) -> None:
+    made = create(client, manifest(**{"train.py": b"print(1)", "lib/a.py": b"print(2)"}))
+    for data in (b"print(1)", b"print(2)"):
+        assert put(client, made["id"], data).status_code == 204
+    commit(client, made["id"])
+    seeded, bare = data_plane.job(code=made["id"]), data_plane.job()
+    listed = data_plane.get(f"/jobs/{seeded.job}/code").json()
+    assert [(each["path"], each["size"], each["sha256"]) for each in listed] == [
+        ("lib/a.py", 8, sha256(b"print(2)")),
+        ("train.py", 8, sha256(b"print(1)")),
+    ]
+    assert data_plane.get(f"/jobs/{seeded.job}/code/lib/a.py").content == b"print(2)"
+    assert data_plane.get(f"/jobs/{seeded.job}/code/none.py").status_code == 404
+    assert data_plane.get(f"/jobs/{bare.job}/code").json() == []
+    assert data_plane.get("/jobs/job-none/code").status_code == 404

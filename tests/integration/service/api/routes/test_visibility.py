@@ -4,6 +4,7 @@ Each project has a job that has ended and left everything that jobs leave, one t
 Whatever is theirs alone has the project's name in it, so an answer that should not tell of them must not contain it.
 """
 
+import hashlib
 import json
 import re
 from collections.abc import Iterator
@@ -32,7 +33,8 @@ OF_JOB = {
     f"/jobs/{{job_id}}{rest}" for rest in ("", "/events", "/attempts", "/why", "/stacks", "/outputs", "/checkpoints")
 }
 OF_JOB |= {f"/jobs/{{job_id}}{rest}" for rest in ("/logs", "/logs/streams", "/logs/stream", "/metrics", "/telemetry")}
-OF_JOB |= {"/jobs/{job_id}/outputs/{name:file}", "/checkpoints/{checkpoint_id}"}
+OF_JOB |= {"/jobs/{job_id}/outputs/{name:file}", "/checkpoints/{checkpoint_id}", "/metrics/curves"}
+OF_JOB |= {f"/jobs/{{job_id}}{rest}" for rest in ("/logs/index", "/logs/search", "/code", "/code/{name:file}")}
 OF_JOB |= {"/checkpoints/{checkpoint_id}/files/{name:file}", "/groups/{group}", "/groups/{group}/trials"}
 #: Lists of jobs and sweeps: without those that the caller may not read.
 LISTS = {"/jobs", "/jobs/counts", "/groups"}
@@ -90,8 +92,10 @@ class Work:
 
     def path(self, route: str) -> str:
         parts = {"job_id": self.ended["id"], "checkpoint_id": self.checkpoint, "group": self.sweep["id"]}
-        name = f"file-{self.mark}" if "outputs" in route else "state.pt"
-        return re.sub(r"{([a-z_]+)(:file)?}", lambda found: parts.get(found[1], name), route)
+        name = f"file-{self.mark}" if "outputs" in route or "code" in route else "state.pt"
+        query = {"/logs/search": "?q=log", "/curves": f"?jobs={self.ended['id']}&names=loss-{self.mark}"}
+        asked = next((words for end, words in query.items() if route.endswith(end)), "")
+        return re.sub(r"{([a-z_]+)(:file)?}", lambda found: parts.get(found[1], name), route) + asked
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,9 +132,19 @@ def submitted(client: httpx.Client, project: str, **fields: Any) -> dict[str, An
     return dict(answer.json())
 
 
+def uploaded(client: httpx.Client, name: str, data: bytes) -> str:
+    """A snapshot of one file."""
+    digest = hashlib.sha256(data).hexdigest()
+    manifest = {"files": [{"path": name, "size": len(data), "sha256": digest}]}
+    made = str(client.post(f"{PREFIX}/snapshots", json=manifest).raise_for_status().json()["id"])
+    client.put(f"{PREFIX}/snapshots/{made}/blobs/{digest}", content=data).raise_for_status()
+    client.post(f"{PREFIX}/snapshots/{made}/commit").raise_for_status()
+    return made
+
+
 def worked(live: Live, ada: httpx.Client, agent: scripted.Agent, project: str) -> tuple[Work, scripted.Attempt]:
     mark = f"of-{project}"
-    ended = submitted(ada, project, resources={"gpus": 0})
+    ended = submitted(ada, project, resources={"gpus": 0}, code=uploaded(ada, f"file-{mark}", f"code-{mark}".encode()))
     attempt = agent.start()
     attempt.report(range(3), **{f"loss-{mark}": 0.5})
     attempt.write(f"log-{mark}\n")
