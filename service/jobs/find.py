@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, ScalarSelect, Select, func, or_, select, union, union_all
+from sqlalchemy import ColumnElement, Connection, ScalarSelect, Select, func, or_, select, true, union, union_all
 
 from service.db.models import Group, Job, Tag, User
 from service.db.records.jobs import JobVersion
@@ -35,6 +35,8 @@ class Filters:
     """Part of the name, the number, or the beginning of the id."""
     group: str | None = None
     """Only trials of the sweep with this id or number."""
+    refs: Sequence[str] = ()
+    """Only these, by number or id."""
     trials: bool = True
     """Jobs that belong to a sweep are shown."""
 
@@ -109,8 +111,8 @@ def _filtered(query: Query, caller: Caller, filters: Filters) -> Query:
         query = query.where(Job.project == filters.project)
     if filters.tag:
         query = query.where(Job.id.in_(select(Tag.job_id).where(Tag.tag.in_(filters.tag))))
-    if filters.q:
-        query = query.where(_matches(filters.q.strip()))
+    if filters.q or filters.refs:
+        query = query.where(*([_matches(filters.q.strip())] if filters.q else []), _named(filters.refs))
     if filters.group:
         query = query.where(Job.group_id == _group(filters.group))
     if not filters.trials:
@@ -122,6 +124,14 @@ def _group(ref: str) -> ScalarSelect[str] | str:
     if ref.isascii() and ref.isdigit() and len(ref) <= 18:
         return select(Group.id).where(Group.number == int(ref)).scalar_subquery()
     return ref
+
+
+def _named(refs: Sequence[str]) -> ColumnElement[bool]:
+    """Return the condition of jobs that are named by number or id; without names it holds of all."""
+    if not refs:
+        return true()
+    numbers = [int(ref) for ref in refs if ref.isascii() and ref.isdigit() and len(ref) <= 18]
+    return or_(Job.number.in_(numbers), Job.id.in_(refs))
 
 
 def _matches(words: str) -> ColumnElement[bool]:

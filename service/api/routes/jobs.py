@@ -99,13 +99,15 @@ def list_jobs(
     filters: Listed,
     group: str | None = None,
     trials: bool = True,
+    refs: Annotated[str, Query(max_length=10_000, description="Only these: numbers or ids, with commas")] = "",
     cursor: str | None = None,
     limit: Limit = 50,
 ) -> Response:
     """Jobs that the caller may read, the newest first; several states or tags are alternatives. `group` shows the
     trials of one sweep alone, ``trials=false`` none of any sweep.
     """
-    narrowed = replace(filters, group=group, trials=trials)
+    named = [ref for ref in map(str.strip, refs.split(",")) if ref]
+    narrowed = replace(filters, group=group, trials=trials, refs=named)
     return tagged(queries.page(ctx.db, caller, narrowed, cursor, limit, known_tags(request)))
 
 

@@ -8,6 +8,7 @@ import "./styles/box.css";
 import "./styles/sweep.css";
 import "./styles/sharing.css";
 import "./styles/audit.css";
+import "./styles/compare.css";
 
 import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";

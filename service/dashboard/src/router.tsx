@@ -1,5 +1,6 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Link } from "@tanstack/react-router";
 
+import { parseCompare } from "./compare/search";
 import { HomePage } from "./home/HomePage";
 import { type JobsSearch, parseSearch } from "./lib/search";
 import { Frame } from "./ui/Frame";
@@ -42,8 +43,16 @@ const auditRoute = createRoute({ getParentRoute: () => rootRoute, path: "/audit"
 
 const boxRoute = createRoute({ getParentRoute: () => rootRoute, path: "/box", component: boxPage });
 
+const compareRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/compare",
+  validateSearch: parseCompare,
+  component: lazyRouteComponent(() => import("./compare/ComparePage"), "ComparePage"),
+});
+
 const routeTree = rootRoute.addChildren([
   homeRoute, jobRoute.addChildren([jobOverviewRoute, jobTabRoute]), sweepRoute, boxRoute, sharingRoute, auditRoute,
+  compareRoute,
 ]);
 
 export const router = createRouter({ routeTree, defaultPreload: "intent" });

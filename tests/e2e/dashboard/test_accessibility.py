@@ -76,7 +76,8 @@ def paths(submit: Submit, node: Agent, live_service: Live) -> list[str]:
         for number in (1, done["number"], gone["number"], running["number"], waiting["number"], later["number"])
     ]
     tabs = [f"/jobs/{number}/{tab}" for number in (done["number"], running["number"]) for tab in TABS]
-    return ["/", *jobs, *tabs, f"/sweeps/{sweep['number']}", "/box", "/sharing", "/audit", "/nowhere"]
+    pages = ["/box", "/sharing", "/audit", "/compare?jobs=1,2,3", "/nowhere"]
+    return ["/", *jobs, *tabs, f"/sweeps/{sweep['number']}", *pages]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

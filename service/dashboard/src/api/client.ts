@@ -35,6 +35,13 @@ export function problem(status: number, body: unknown): ApiError {
   return new ApiError(status, text, Array.isArray(errors) ? errors as ApiError["fields"] : []);
 }
 
+/** The text at an address. */
+export async function fetchText(address: string): Promise<string> {
+  const answer = await fetch(address);
+  if (!answer.ok) throw problem(answer.status, await answer.json().catch(() => null));
+  return await answer.text();
+}
+
 export function isUnauthorized(error: unknown): boolean {
   return error instanceof ApiError && error.status === 401;
 }

@@ -79,6 +79,14 @@ def test_a_job_is_submitted_and_shown_by_id_and_number(live_service: Live) -> No
     assert "no node has registered yet" in event["message"]
 
 
+def test_jobs_are_listed_by_number_and_id(live_service: Live) -> None:
+    first, second, _ = submit(live_service), submit(live_service), submit(live_service)
+    page = live_service.client.get(JOBS, params={"refs": f"{first['number']}, {second['id']},4711"}).json()
+    assert [job["id"] for job in page["items"]] == [second["id"], first["id"]]
+    found = live_service.client.get(JOBS, params={"refs": str(first["number"]), "q": "no such name"}).json()
+    assert found["items"] == []
+
+
 def test_numbers_count_on(live_service: Live) -> None:
     assert [submit(live_service)["number"] for _ in range(3)] == [1, 2, 3]
 

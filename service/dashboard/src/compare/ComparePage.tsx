@@ -1,0 +1,180 @@
+import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useCallback, useEffect, useMemo, useState } from "react";
+
+import { MOST_RUNS, useRuns } from "../api/compare";
+import type { Curves, Job } from "../api/types";
+import type { Range } from "../lib/buckets";
+import { metricsOfRuns, parseRefs, toRuns } from "../lib/runs";
+import type { Axis } from "../lib/series";
+import { Notice } from "../ui/Notice";
+import { Panel } from "../ui/Panel";
+import { Segments } from "../ui/Segments";
+import { useTitle } from "../ui/useTitle";
+import { AddRun } from "./AddRun";
+import { Differences } from "./Differences";
+import { MetricChoice } from "./MetricChoice";
+import { RunsChart } from "./RunsChart";
+import { RunsTable } from "./RunsTable";
+import type { CompareSearch } from "./search";
+import { View } from "./view";
+
+const AXES = [{ key: "step", label: "Steps" }, { key: "time", label: "Time" }] as const;
+const SCALES = [{ key: "linear", label: "Linear" }, { key: "log", label: "Log" }] as const;
+const SMOOTHING = [{ key: "off", label: "Raw" }, { key: "on", label: "Smooth" }] as const;
+const WEIGHT = 0.9;
+/** Metrics that are shown until others are chosen. */
+const FIRST = 10;
+const SETTLE_MS = 200;
+
+/** Runs side by side: their curves, what differs between them, and what they came to. */
+export function ComparePage() {
+  const search = useSearch({ from: "/compare" });
+  const refs = parseRefs(search.jobs ?? "").slice(0, MOST_RUNS);
+  const found = useRuns(refs.join(","));
+  const navigate = useNavigate({ from: "/compare" });
+  const change = (next: Partial<CompareSearch>) => void navigate({
+    search: (before) => ({ ...before, ...next }), replace: true,
+  });
+  const items = found.data?.items ?? [];
+  useTitle(refs.length > 0 ? `${refs.length} runs compared` : "Compare");
+  const setRefs = (next: readonly string[]) => change({ jobs: next.join(",") || undefined });
+  const missing = found.data === undefined || found.isPlaceholderData
+    ? []
+    : refs.filter((ref) => !items.some((job) => job.id === ref || String(job.number) === ref));
+  return (
+    <div className="job-page">
+      <header className="compare-head">
+        <h1>Compare</h1>
+        <AddRun refs={refs} onChange={setRefs} />
+      </header>
+      <Notice error={found.error} />
+      {missing.length > 0 && (
+        <p className="notice" role="status">No job that you may see has the number {missing.join(", ")}.</p>
+      )}
+      {refs.length === 0 && <Empty />}
+      {items.length > 0 && (
+        <Compared
+          jobs={items}
+          search={search}
+          onSearch={change}
+          onRemove={(job) => setRefs(refs.filter((ref) => ref !== job.id && ref !== String(job.number)))}
+        />
+      )}
+    </div>
+  );
+}
+
+function Empty() {
+  return (
+    <p className="panel pad soft">
+      Add runs by number above, or tick them in the table of jobs. A sweep’s page compares all of its trials.
+    </p>
+  );
+}
+
+interface Props {
+  jobs: Job[];
+  search: CompareSearch;
+  onSearch: (change: Partial<CompareSearch>) => void;
+  onRemove: (job: Job) => void;
+}
+
+function Compared({ jobs, search, onSearch, onRemove }: Props) {
+  const ids = jobs.map((job) => job.id).join(",");
+  const version = jobs.map((job) => `${job.version}.${job.progress?.step ?? 0}`).join(",");
+  // Colours stay while values change: the charts are only made anew for other runs.
+  // eslint-disable-next-line react-hooks/exhaustive-deps -- names and states are read from `jobs` where they are shown
+  const runs = useMemo(() => toRuns(jobs), [ids]);
+  const names = useMemo(() => metricsOfRuns(jobs), [jobs]);
+  const wanted = search.metrics === undefined ? names.slice(0, FIRST) : search.metrics.split(",");
+  const [hidden, setHidden] = useState<ReadonlySet<number>>(new Set());
+  const [view] = useState(() => new View());
+  const range = useSettledView(view);
+  const [exact, setExact] = useState<Record<string, Curves>>({});
+  const onCurves = useCallback((name: string, curves: Curves) => (
+    setExact((known) => (known[name] === curves ? known : { ...known, [name]: curves }))
+  ), []);
+  const axis: Axis = search.axis ?? "step";
+  const settings = {
+    axis, logarithmic: search.scale === "log", smoothing: search.smooth === "on" ? WEIGHT : 0,
+  };
+  return (
+    <>
+      <Panel
+        title="Curves"
+        tools={(
+          <>
+            <MetricChoice names={names} chosen={wanted} onChange={(next) => onSearch({ metrics: next.join(",") })} />
+            <Segments
+              label="Axis"
+              options={AXES}
+              value={axis}
+              onChange={(next) => {
+                view.show(null);
+                onSearch({ axis: next });
+              }}
+            />
+            <Segments label="Scale" options={SCALES} value={search.scale ?? "linear"} onChange={(scale) => onSearch({ scale })} />
+            <Segments
+              label="Smoothing"
+              options={SMOOTHING}
+              value={search.smooth ?? "off"}
+              onChange={(smooth) => onSearch({ smooth })}
+            />
+            {range !== null && (
+              <button type="button" className="button small" onClick={() => view.show(null)}>Show all</button>
+            )}
+          </>
+        )}
+      >
+        {names.length === 0 && <p className="soft pad">None of these runs has reported a metric.</p>}
+        <div className="charts">
+          {wanted.map((name) => (
+            <RunsChart
+              key={name}
+              name={name}
+              runs={runs}
+              hidden={hidden}
+              settings={settings}
+              view={view}
+              range={range}
+              version={version}
+              onCurves={onCurves}
+            />
+          ))}
+        </div>
+        <p className="faint compare-hint">
+          Drag to zoom, Shift and drag to move, double-click for all. A line is the mean of each part; with eight runs
+          or fewer a band holds all of its points.
+        </p>
+      </Panel>
+      <RunsTable
+        jobs={jobs}
+        runs={runs}
+        metrics={wanted}
+        exact={exact}
+        hidden={hidden}
+        onHidden={setHidden}
+        onRemove={onRemove}
+      />
+      <Differences jobs={jobs} runs={runs} />
+    </>
+  );
+}
+
+/** What the charts show, once it has rested. */
+function useSettledView(view: View): Range | null {
+  const [range, setRange] = useState<Range | null>(null);
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const stop = view.subscribe((next) => {
+      clearTimeout(timer);
+      timer = setTimeout(() => setRange(next), SETTLE_MS);
+    });
+    return () => {
+      stop();
+      clearTimeout(timer);
+    };
+  }, [view]);
+  return range;
+}

@@ -1,0 +1,120 @@
+import { useMemo, useState } from "react";
+
+import { useCode } from "../api/compare";
+import type { CodeFile, Job } from "../api/types";
+import { type Difference, differences, isEnvironment } from "../lib/differences";
+import type { Run } from "../lib/runs";
+import { Notice } from "../ui/Notice";
+import { Panel } from "../ui/Panel";
+import { Segments } from "../ui/Segments";
+import { CodeDiff } from "./CodeDiff";
+
+const KINDS = [
+  { key: "spec", label: "Spec" }, { key: "code", label: "Code" }, { key: "environment", label: "Environment" },
+] as const;
+type Kind = (typeof KINDS)[number]["key"];
+/** Runs that are named for one value. */
+const NAMED = 12;
+
+interface Props {
+  jobs: readonly Job[];
+  runs: readonly Run[];
+}
+
+/** What is not the same in all runs. */
+export function Differences({ jobs, runs }: Props) {
+  const [kind, setKind] = useState<Kind>("spec");
+  const found = useMemo(() => differences(jobs.map(withParameters)), [jobs]);
+  const shown = found.filter(({ path }) => isEnvironment(path) === (kind === "environment"));
+  return (
+    <Panel title="What differs" tools={<Segments label="Differences of" options={KINDS} value={kind} onChange={setKind} />}>
+      {kind === "code"
+        ? <CodeDifferences jobs={jobs} runs={runs} />
+        : <Fields found={shown} runs={runs} kind={kind} />}
+    </Panel>
+  );
+}
+
+function withParameters(job: Job): Record<string, unknown> {
+  return job.parameters == null ? job.spec : { ...job.spec, parameters: job.parameters };
+}
+
+function Fields({ found, runs, kind }: { found: readonly Difference[]; runs: readonly Run[]; kind: Kind }) {
+  if (found.length === 0) {
+    return <p className="soft pad">All runs have the same {kind === "spec" ? "spec" : "variables and environment"}.</p>;
+  }
+  return (
+    <dl className="differences">
+      {found.map(({ path, values }) => (
+        <div key={path}>
+          <dt>{path}</dt>
+          {values.map(({ text, of }) => (
+            <dd key={text}>
+              <code>{text === "" ? <span className="faint">not set</span> : text}</code>
+              <Chips runs={of.flatMap((at) => runs[at] ?? [])} />
+            </dd>
+          ))}
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** The runs that have a value, by number. */
+function Chips({ runs }: { runs: readonly Run[] }) {
+  return (
+    <span className="run-chips">
+      {runs.slice(0, NAMED).map(({ job, color }) => (
+        <span key={job.id} title={job.name}><i style={{ background: color }} aria-hidden="true" />{job.number}</span>
+      ))}
+      {runs.length > NAMED && <span className="faint">and {runs.length - NAMED} more</span>}
+    </span>
+  );
+}
+
+/** The files of each run against those of the first. */
+function CodeDifferences({ jobs, runs }: Props) {
+  const codes = useCode(useMemo(() => jobs.map((job) => job.id), [jobs]));
+  if (jobs.length < 2) return <p className="soft pad">Add a second run to see how their code differs.</p>;
+  const error = codes.find((code) => code.error !== null)?.error;
+  if (error !== undefined) return <Notice error={error} />;
+  const files = codes.flatMap((code) => (code.data === undefined ? [] : [code.data]));
+  if (files.length < jobs.length) return <p className="soft pad">Reading…</p>;
+  return <CodePairs jobs={jobs} runs={runs} files={files} />;
+}
+
+function CodePairs({ jobs, runs, files }: Props & { files: readonly CodeFile[][] }) {
+  const [chosen, setChosen] = useState<number | null>(null);
+  const [base = [], before] = [files[0], jobs[0]];
+  const differing = runs.filter(({ index }) => !isSame(base, files[index] ?? []));
+  const other = differing.find(({ index }) => index === chosen) ?? differing[0];
+  if (before === undefined || other === undefined) {
+    return <p className="soft pad">{base.length === 0 ? "No run was submitted with a snapshot." : "All runs have the same code."}</p>;
+  }
+  return (
+    <>
+      <p className="pad compare-code">
+        Run {before.number} against{" "}
+        <select
+          aria-label="Run whose code is compared"
+          value={other.index}
+          onChange={({ target }) => setChosen(Number(target.value))}
+        >
+          {differing.map(({ job, index }) => <option key={job.id} value={index}>{job.number} {job.name}</option>)}
+        </select>
+        <span className="faint">
+          {differing.length} of {jobs.length} runs have other code than {before.number}.
+        </span>
+      </p>
+      <CodeDiff
+        before={{ job: before.id, files: base }}
+        after={{ job: other.job.id, files: files[other.index] ?? [] }}
+      />
+    </>
+  );
+}
+
+function isSame(one: readonly CodeFile[], other: readonly CodeFile[]): boolean {
+  const known = new Map(one.map((file) => [file.path, file.sha256]));
+  return one.length === other.length && other.every((file) => known.get(file.path) === file.sha256);
+}

@@ -1,0 +1,187 @@
+import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from "react";
+import type uPlot from "uplot";
+
+import { useCurves } from "../api/compare";
+import type { Curves } from "../api/types";
+import type { Range } from "../lib/buckets";
+import { metric } from "../lib/format";
+import { type Grid, type Run, toGrid } from "../lib/runs";
+import type { Axis } from "../lib/series";
+import { useTheme } from "../lib/theme";
+import { duration } from "../lib/time";
+import { Notice } from "../ui/Notice";
+import { dataOf, makePlot } from "./plot";
+import type { View } from "./view";
+
+const HEIGHT = 230;
+/** Charts this far below or above what is in sight are drawn already. */
+const AHEAD = "300px";
+
+export interface ChartSettings {
+  axis: Axis;
+  logarithmic: boolean;
+  smoothing: number;
+}
+
+interface Props {
+  name: string;
+  runs: readonly Run[];
+  hidden: ReadonlySet<number>;
+  settings: ChartSettings;
+  view: View;
+  /** The part of the axis to read, once the view has rested. */
+  range: Range | null;
+  version: string;
+  onCurves: (name: string, curves: Curves) => void;
+}
+
+/** One metric of all runs; read and drawn once it comes into sight. */
+export function RunsChart(props: Props) {
+  const place = useRef<HTMLElement>(null);
+  const seen = useSeen(place);
+  return (
+    <figure ref={place} className="chart runs-chart">
+      {seen ? <Drawn {...props} /> : <figcaption><span className="chart-title">{props.name}</span></figcaption>}
+    </figure>
+  );
+}
+
+function useSeen(place: React.RefObject<HTMLElement | null>): boolean {
+  const [seen, setSeen] = useState(false);
+  useEffect(() => {
+    const element = place.current;
+    if (element === null || seen) return;
+    const watch = new IntersectionObserver((entries) => {
+      if (entries.some((entry) => entry.isIntersecting)) setSeen(true);
+    }, { rootMargin: AHEAD });
+    watch.observe(element);
+    return () => watch.disconnect();
+  }, [place, seen]);
+  return seen;
+}
+
+function Drawn({ name, runs, hidden, settings, view, range, version, onCurves }: Props) {
+  const { axis, logarithmic, smoothing } = settings;
+  const jobs = useMemo(() => runs.map(({ job }) => job.id), [runs]);
+  const curves = useCurves({ jobs: jobs.join(","), name, axis, range, version }, jobs.length > 0);
+  const grid = useMemo(
+    () => (curves.data === undefined ? null : toGrid(curves.data, jobs, axis === "step")),
+    [curves.data, jobs, axis],
+  );
+  useEffect(() => {
+    if (curves.data !== undefined && !curves.isRough && range === null) onCurves(name, curves.data);
+  }, [curves.data, curves.isRough, range, name, onCurves]);
+  const data = useMemo(() => (grid === null ? null : dataOf(grid, hidden, smoothing)), [grid, hidden, smoothing]);
+  const readout = useRef<HTMLSpanElement>(null);
+  const [canvas, plot] = usePlot({ runs, axis, logarithmic, view, grid, data, readout });
+  const onKeyDown = (event: KeyboardEvent) => {
+    const { min, max } = plot.current?.scales.x ?? {};
+    if (typeof min === "number" && typeof max === "number" && onKey(event.key, { start: min, end: max }, view)) {
+      event.preventDefault();
+    }
+  };
+  return (
+    <>
+      <figcaption>
+        <span className="chart-title">{name}</span>
+        <span ref={readout} className="chart-at" />
+        {curves.isRough && curves.data !== undefined && <span className="badge">first look</span>}
+      </figcaption>
+      <Notice error={curves.error} />
+      <div
+        ref={canvas}
+        className="chart-canvas"
+        role="group"
+        tabIndex={0}
+        aria-label={`Chart of ${name} of ${runs.length} runs; arrows move, plus and minus zoom, 0 shows all`}
+        onKeyDown={onKeyDown}
+      />
+    </>
+  );
+}
+
+/** Whether the key has moved what is shown. */
+function onKey(key: string, shown: Range, view: View): boolean {
+  if (key === "ArrowLeft") view.move(shown, -0.1);
+  else if (key === "ArrowRight") view.move(shown, 0.1);
+  else if (key === "+" || key === "=") view.zoom(shown, 0.7, 0.5);
+  else if (key === "-") view.zoom(shown, 1 / 0.7, 0.5);
+  else if (key === "0") view.show(null);
+  else return false;
+  return true;
+}
+
+interface Inputs {
+  runs: readonly Run[];
+  axis: Axis;
+  logarithmic: boolean;
+  view: View;
+  grid: Grid | null;
+  data: uPlot.AlignedData | null;
+  readout: React.RefObject<HTMLSpanElement | null>;
+}
+
+function usePlot({ runs, axis, logarithmic, view, grid, data, readout }: Inputs) {
+  const place = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot>(undefined);
+  const latest = useRef({ grid, data });
+  const [theme] = useTheme();
+  const ready = data !== null;
+  useEffect(() => {
+    latest.current = { grid, data };
+  }, [grid, data]);
+  useEffect(() => {
+    const element = place.current;
+    const first = latest.current.data;
+    if (element === null || first === null || !ready) return;
+    const made = makePlot(element, {
+      runs, byStep: axis === "step", logarithmic, width: element.clientWidth, height: HEIGHT, view,
+      onHover: (row, run) => {
+        if (readout.current !== null) readout.current.textContent = told(latest.current.grid, runs, axis, row, run);
+      },
+    }, first);
+    plot.current = made;
+    const stop = view.subscribe((range) => show(made, range));
+    const resize = new ResizeObserver(() => made.setSize({ width: element.clientWidth, height: HEIGHT }));
+    resize.observe(element);
+    return () => {
+      stop();
+      resize.disconnect();
+      made.destroy();
+      plot.current = undefined;
+    };
+  }, [runs, axis, logarithmic, view, theme, ready, readout]);
+  useEffect(() => {
+    if (data !== null) plot.current?.setData(data);
+  }, [data]);
+  return [place, plot] as const;
+}
+
+function show(plot: uPlot, range: Range | null): void {
+  if (range !== null) plot.setScale("x", { min: range.start, max: range.end });
+  else plot.setData(plot.data);
+}
+
+/** What is under the pointer: the step, and the run that is nearest with its value. */
+function told(grid: Grid | null, runs: readonly Run[], axis: Axis, row: number | null, at: number | null): string {
+  if (grid === null || row === null) return "";
+  const place = where(grid, axis, row);
+  const run = at === null ? undefined : runs[at];
+  const value = at === null ? null : valueAt(grid, at, row);
+  return run === undefined || value === null ? place : `${run.job.number} ${run.job.name} ${value}, ${place}`;
+}
+
+function where(grid: Grid, axis: Axis, row: number): string {
+  const from = (grid.first + row) * grid.width;
+  if (axis === "time") return `after ${duration(from)}`;
+  const last = from + grid.width - 1;
+  return grid.width === 1 ? `step ${from.toLocaleString()}` : `steps ${from.toLocaleString()} to ${last.toLocaleString()}`;
+}
+
+/** The mean, and the bounds where it stands for several values. */
+function valueAt(grid: Grid, at: number, row: number): string | null {
+  const mean = grid.mean[at]?.[row];
+  if (typeof mean !== "number") return null;
+  const [low, high] = [grid.low[at]?.[row] ?? mean, grid.high[at]?.[row] ?? mean];
+  return low === high ? metric(mean) : `${metric(mean)} (${metric(low)} to ${metric(high)})`;
+}

@@ -1,0 +1,102 @@
+"""Runs side by side: curves that share their axis, what they came to, and what differs between them."""
+
+import hashlib
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.support.live import Live
+from tests.support.scripted import Agent
+
+pytestmark = pytest.mark.browser
+Submit = Callable[..., dict[str, Any]]
+
+
+def uploaded(client: httpx.Client, **files: str) -> str:
+    """A snapshot of some files."""
+    named = {name.replace("__", "."): text.encode() for name, text in files.items()}
+    listed = [
+        {"path": path, "size": len(data), "sha256": hashlib.sha256(data).hexdigest()} for path, data in named.items()
+    ]
+    made = str(client.post("/api/v1/snapshots", json={"files": listed}).raise_for_status().json()["id"])
+    for file, data in zip(listed, named.values(), strict=True):
+        client.put(f"/api/v1/snapshots/{made}/blobs/{file['sha256']}", content=data).raise_for_status()
+    client.post(f"/api/v1/snapshots/{made}/commit").raise_for_status()
+    return made
+
+
+@pytest.fixture
+def runs(submit: Submit, node: Agent, live_service: Live) -> list[int]:
+    """Two runs of other code and variables, with curves of their own."""
+    first = uploaded(live_service.client, train__py="lr = 0.1\nprint(lr)\n", same__py="pass\n")
+    second = uploaded(live_service.client, train__py="lr = 0.2\nprint(lr)\n", same__py="pass\n", new__py="new\n")
+    numbers = []
+    for at, code in enumerate((first, second)):
+        job = submit(name=f"run-{at}", code=code, env={"SEED": str(at)}, time_limit=f"{at + 1}h")
+        attempt = node.start()
+        attempt.report(range(2000), loss=lambda step, at=at: 2.0 / (1 + step / 100) + at, val__accuracy=0.5 + at / 10)
+        attempt.end()
+        numbers.append(int(job["number"]))
+    return numbers
+
+
+def test_curves_table_and_differences(page: Page, runs: list[int], tmp_path: Path) -> None:
+    page.goto(f"/compare?jobs={runs[0]}")
+    page.get_by_label("Numbers of jobs to add").fill(f"{runs[1]}, 4711")
+    page.get_by_role("button", name="Add", exact=True).click()
+    expect(page.get_by_text("No job that you may see has the number 4711.")).to_be_visible()
+    charts = page.locator("figure.runs-chart")
+    expect(charts).to_have_count(2)
+    expect(page.get_by_text("first look")).to_have_count(0)
+    over = charts.first.locator(".u-over")
+    over.hover()
+    expect(charts.first.locator(".chart-at")).to_contain_text("steps ")
+    expect(charts.nth(1).locator(".chart-at")).to_contain_text("steps ")
+    box = over.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 10)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.52, box["y"] + 10, steps=4)
+    page.mouse.up()
+    expect(page.get_by_role("button", name="Show all", exact=True)).to_be_visible()
+    expect(charts.first.locator(".chart-at")).to_contain_text(re.compile(r"step [\d,]+$"))
+    page.get_by_role("button", name="Show all", exact=True).click()
+
+    table = page.get_by_role("region", name="Runs and their metrics")
+    cells = table.locator("tbody tr").first.locator("td.num")
+    expect(cells).to_have_text([str(runs[0]), "0.09528", "0.09528", "0.5000", "0.5000"])
+    table.get_by_role("button", name="loss final").click()
+    table.get_by_role("button", name="loss final").click()
+    expect(table.locator("tbody tr").first).to_contain_text("run-1")
+    with page.expect_download() as started:
+        page.get_by_role("button", name="CSV").click()
+    started.value.save_as(tmp_path / "runs.csv")
+    lines = (tmp_path / "runs.csv").read_text().splitlines()
+    assert lines[0] == "number,name,state,user,loss final,loss best,val/accuracy final,val/accuracy best"
+    assert len(lines) == 3
+
+    differs = page.get_by_role("region", name="What differs")
+    expect(differs.get_by_text("time_limit")).to_be_visible()
+    expect(differs.get_by_text("env.SEED")).to_have_count(0)
+    differs.get_by_role("button", name="Environment").click()
+    expect(differs.get_by_text("env.SEED")).to_be_visible()
+    differs.get_by_role("button", name="Code").click()
+    expect(differs.locator("summary")).to_have_text(["added new.py", "changed train.py"])
+    differs.get_by_text("train.py").click()
+    expect(differs.locator("[data-kind=removed]")).to_contain_text("lr = 0.1")
+    expect(differs.locator("[data-kind=added]").last).to_contain_text("lr = 0.2")
+
+
+def test_a_run_is_hidden_and_left_out(page: Page, runs: list[int]) -> None:
+    page.goto(f"/compare?jobs={runs[0]},{runs[1]}&metrics=loss")
+    expect(page.locator("figure.runs-chart")).to_have_count(1)
+    page.get_by_label(f"Show run {runs[0]}").uncheck()
+    expect(page.locator("tr[data-hidden]")).to_have_count(1)
+    page.get_by_label(f"Leave out run {runs[0]}").click()
+    expect(page.locator(".runs tbody tr")).to_have_count(1)
+    expect(page).to_have_url(re.compile(rf"jobs=(%22)?{runs[1]}"))
