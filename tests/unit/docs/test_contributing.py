@@ -1,8 +1,10 @@
-"""CONTRIBUTING promises that unit tests lie where their source lies."""
+"""CONTRIBUTING promises that unit tests lie where their source lies, and what a first change comes to."""
 
 from pathlib import Path
 
 import pytest
+
+from scripts import mutants
 
 UNIT = Path(__file__).parents[1]
 ROOT = UNIT.parents[1]
@@ -25,3 +27,10 @@ def test_each_unit_test_lies_where_its_source_lies(test: Path) -> None:
     named = test.stem.removeprefix("test_")
     known = subjects(ROOT / test.parent)
     assert any(named == each or named.startswith(f"{each}_") for each in known), f"{test} tests no module there"
+
+
+def test_the_first_change_is_a_planted_fault_that_its_test_notices() -> None:
+    told = (ROOT / "CONTRIBUTING.md").read_text()
+    (fault,) = [each for each in mutants.faults() if each.file == "service/scheduler/policy/order.py"]
+    for promised in (fault.file, f"`{fault.old}` becomes `{fault.new}`", fault.test.partition("::")[2]):
+        assert promised in told
