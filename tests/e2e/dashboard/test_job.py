@@ -11,6 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.support.live import Live
 from tests.support.scripted import GIB, Agent
 from torchyard import wire
+from torchyard.failures import recognition
 from torchyard.wire import Action, RankExit, ResultKind, Root
 
 pytestmark = pytest.mark.browser
@@ -226,6 +227,42 @@ def test_a_failed_job_begins_with_its_traceback(page: Page, submit: Submit, node
     expect(failure).to_contain_text("exit code 3")
     expect(failure).to_contain_text("the label 11 is out of range")
     expect(page.locator(".timeline")).to_contain_text("failed")
+
+
+def test_the_exception_is_the_headline_of_a_failure_and_the_advice_follows(
+    page: Page, submit: Submit, node: Agent
+) -> None:
+    job = submit(name="greedy", max_retries=0)
+    raised = "torch.OutOfMemoryError: CUDA out of memory."
+    traceback = f'Traceback (most recent call last):\n  File "train.py", line 3\n{raised}'
+    node.start().end(exit_code=1, failed_rank=0, traceback=traceback, fingerprint="out-of-memory")
+    page.goto(f"/jobs/{job['number']}")
+    failure = page.get_by_role("region", name="Failure")
+    expect(failure.locator(".failure-message")).to_have_text(raised)
+    advice = recognition.advice("out-of-memory")
+    assert advice is not None
+    expect(failure).to_contain_text(advice[1:])
+
+
+def test_an_overview_tells_how_the_training_goes_and_where_its_time_went(
+    page: Page, submit: Submit, node: Agent
+) -> None:
+    job = submit(name="learner")
+    attempt = node.start()
+    attempt.report(
+        range(10), train__loss=lambda step: 4 - step / 4, val__accuracy=lambda step: step / 20, data_wait=0.25
+    )
+    attempt.report([10], train__loss=2.5, val__accuracy=0.125, data_wait=0.25)
+    attempt.end(ended_us=attempt.started_us + 100_000_000)
+    page.goto(f"/jobs/{job['number']}")
+    cards = page.get_by_role("region", name="Metrics").get_by_role("link")
+    expect(cards.nth(0)).to_contain_text("val/accuracy0.1250highest 0.4500")
+    expect(cards.nth(1)).to_contain_text("train/loss2.500lowest 1.750")
+    spent = page.get_by_role("region", name="Where the time went")
+    expect(spent.get_by_role("listitem").filter(has_text="waiting for data")).to_contain_text("25s")
+    expect(spent.get_by_role("listitem").filter(has_text="running")).to_contain_text("1m 15s")
+    cards.nth(0).click()
+    expect(page.get_by_role("tab", name="Charts")).to_have_attribute("aria-selected", "true")
 
 
 def test_a_waiting_job_says_why_and_can_be_held(page: Page, submit: Submit, node: Agent) -> None:

@@ -1,18 +1,25 @@
 import type { Job } from "../api/types";
+import { failureWords } from "../lib/failure";
+import { sentence } from "../lib/format";
 import { Copy } from "../ui/Copy";
 
-/** What a failed job says first: which rank, how, and its own traceback. */
+/** What a failed job says first: the exception, what to do about it, which rank it was, and its own traceback. */
 export function Failure({ job }: { job: Job }) {
   const { error } = job;
   if (error === null) return null;
   const { rank, exit_code: code, signal, traceback } = error;
+  const { headline, how, advice } = failureWords(error);
   const facts = [["rank", rank], ["exit code", code], ["signal", signal]]
     .filter(([, value]) => typeof value === "number")
     .map(([name, value]) => `${name ?? ""} ${value ?? ""}`);
   return (
     <section className="failure" aria-label="Failure">
-      <p className="failure-message"><strong>{error.message}</strong></p>
-      {facts.length > 0 && <p className="failure-facts">{facts.map((fact) => <span key={fact}>{fact}</span>)}</p>}
+      <p className="failure-message"><strong>{headline}</strong></p>
+      {advice !== null && <p>{sentence(advice)}.</p>}
+      <p className="failure-facts">
+        {facts.map((fact) => <span key={fact}>{fact}</span>)}
+        {facts.length === 0 && how !== null && <span>{how}</span>}
+      </p>
       {typeof traceback === "string" && (
         <div className="traceback">
           <Copy text={traceback} />

@@ -5,7 +5,9 @@ import type { Event, Job } from "../api/types";
 import { Discarded } from "./Discard";
 import { Events } from "./Events";
 import { Failure } from "./Failure";
+import { Highlights } from "./Highlights";
 import { Outputs } from "./Outputs";
+import { Spent } from "./Spent";
 import { Stacks } from "./Stacks";
 import { Timeline } from "./Timeline";
 import { Warnings } from "./Warnings";
@@ -20,8 +22,10 @@ export function OverviewTab({ job }: { job: Job }) {
       <Warnings job={job} />
       {job.state === "failed" && <Failure job={job} />}
       {job.state !== "succeeded" && !(job.state === "failed" && job.error) && <WhyBox job={job} />}
-      <Timeline events={events} job={job} />
       <Stacks job={job} hangs={hangs(job, events)} />
+      {job.discarded_at == null && <Highlights job={job} />}
+      <Timeline events={events} job={job} />
+      <Spent job={job} events={events} />
       {job.discarded_at == null ? <Outputs job={job} /> : <Discarded at={job.discarded_at} />}
       <Events events={events} more={pages.hasNextPage} onMore={() => void pages.fetchNextPage()} />
     </>

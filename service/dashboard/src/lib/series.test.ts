@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import type { Series } from "../api/types";
-import { groupSeries, labels, mergeSeries, placeOfStep, type Point, smooth, toTable } from "./series";
+import { groupSeries, labels, meanOf, mergeSeries, placeOfStep, type Point, smooth, toTable } from "./series";
 
 const series = (name: string, points: Point[], rank = 0): Series => ({ name, rank, points });
 
@@ -95,4 +95,13 @@ it("smooths without a bias at the start, over gaps", () => {
 it("smooths a value that stands for several as it would them", () => {
   const [each] = smooth([0, 1, 1, 1], 0.5).slice(-1);
   expect(smooth([0, 1], 0.5, (index) => (index === 0 ? 1 : 3))[1]).toBeCloseTo(each ?? NaN);
+});
+
+it("means all points of the lowest rank, those too that are in buckets", () => {
+  const buckets = {
+    first_step: [0], last_step: [2], first_time: [1], last_time: [2], count: [3], min: [0], mean: [0.5], max: [1],
+  };
+  const known = [series("data_wait", [[3, 3, 0.1], [4, 4, "nan"]]), series("data_wait", [[0, 1, 9]], 1)];
+  expect(meanOf(known.map((one) => (one.rank === 0 ? { ...one, buckets } : one)), "data_wait")).toBeCloseTo(0.4);
+  expect(meanOf(known, "loss")).toBeNull();
 });

@@ -205,3 +205,20 @@ export function smooth(column: Column, weight: number, counts: (index: number) =
     return average / mass;
   });
 }
+
+/** Mean of all points of a metric's lowest rank; null if it is not reported. */
+export function meanOf(series: readonly Series[], name: string): number | null {
+  const one = series.filter((each) => each.name === name).toSorted((a, b) => a.rank - b.rank)[0];
+  const means = one?.buckets?.mean ?? [];
+  let [count, sum] = [0, 0];
+  one?.buckets?.count.forEach((each, index) => {
+    count += each;
+    sum += each * (means[index] ?? 0);
+  });
+  for (const [, , value] of one?.points ?? []) {
+    if (typeof value !== "number") continue;
+    count += 1;
+    sum += value;
+  }
+  return count > 0 ? sum / count : null;
+}

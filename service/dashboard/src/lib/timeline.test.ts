@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 
 import type { Event } from "../api/types";
 import type { JobState } from "./states";
-import { spans } from "./timeline";
+import { spans, spent } from "./timeline";
 
 const event = (seq: number, state: JobState, second: number): Event => ({
   seq, state, at: new Date(second * 1000).toISOString(), kind: state, attempt: 1, actor: null, message: "", data: {},
@@ -43,4 +43,16 @@ it("runs for as long as the job says that it ran", () => {
     started_at: at(10), ended_at: null,
   }, 50_000);
   expect(again.map(({ from, to }) => [from / 1000, to / 1000])).toEqual([[0, 10], [10, 30], [30, 40], [40, 50]]);
+});
+
+it("adds up where the time went, over all attempts, and tells waiting for data from running", () => {
+  const line = [
+    { state: "queued", from: 0, to: 60_000 }, { state: "starting", from: 60_000, to: 70_000 },
+    { state: "running", from: 70_000, to: 170_000 }, { state: "queued", from: 170_000, to: 200_000 },
+    { state: "running", from: 200_000, to: 300_000 },
+  ] as const;
+  expect(spent(line, 0.25).map(({ key, seconds }) => [key, seconds])).toEqual(
+    [["queue", 90], ["start", 10], ["data", 50], ["steps", 150]],
+  );
+  expect(spent(line, null).map(({ key }) => key)).toEqual(["queue", "start", "steps"]);
 });

@@ -43,3 +43,37 @@ function withShares(raw: Omit<Span, "share">[]): Span[] {
   const sum = widened.reduce((all, share) => all + share, 0);
   return raw.map((span, index) => ({ ...span, share: (widened[index] ?? 0) / sum }));
 }
+
+/** Where the time of a job went. */
+export interface Spent {
+  key: "queue" | "start" | "data" | "steps" | "stop";
+  label: string;
+  /** In seconds. */
+  seconds: number;
+}
+
+const PARTS: Partial<Record<JobState, Spent["key"]>> = {
+  queued: "queue", assigned: "start", starting: "start", running: "steps", stopping: "stop", unreachable: "steps",
+};
+const LABELS: Record<Spent["key"], string> = {
+  queue: "waiting in the queue", start: "starting", data: "waiting for data", steps: "running", stop: "stopping",
+};
+
+/**
+ * The time in each part of a job's life, without the empty ones. `dataWait` is the share of its running time in which
+ * it waited for data, null where it does not tell.
+ */
+export function spent(line: readonly Pick<Span, "state" | "from" | "to">[], dataWait: number | null): Spent[] {
+  const sums: Record<Spent["key"], number> = { queue: 0, start: 0, data: 0, steps: 0, stop: 0 };
+  for (const { state, from, to } of line) {
+    const key = PARTS[state];
+    if (key !== undefined) sums[key] += (to - from) / 1000;
+  }
+  if (dataWait !== null) {
+    sums.data = sums.steps * Math.min(1, Math.max(0, dataWait));
+    sums.steps -= sums.data;
+  }
+  return (Object.keys(sums) as Spent["key"][])
+    .map((key) => ({ key, label: LABELS[key], seconds: sums[key] }))
+    .filter(({ seconds }) => seconds > 0);
+}
