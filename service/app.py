@@ -55,6 +55,7 @@ from service.scheduler_cache.load import Loader
 from service.secrets import store as secret_store
 from service.settings import ServiceSettings
 from service.storage.store import BlobStore
+from service.telemetry.spans import SpanExporter
 
 #: Tried in this order for each request: what is called most comes first.
 ROUTERS = (
@@ -127,9 +128,10 @@ def create_app(settings: ServiceSettings) -> FastAPI:
         estimator=estimator,
         wake_scheduler=woken.set,
     )
-    db.on_commit(Effects(ctx.hub, dispatcher, woken.set).fire)
+    spans = SpanExporter(settings.otlp_endpoint, db) if settings.otlp_endpoint else None
+    db.on_commit(Effects(ctx.hub, dispatcher, woken.set, spans.put if spans else None).fire)
     counters.watch(db, dispatcher)
-    app.state.context, app.state.woken, app.state.counters = ctx, woken, counters
+    app.state.context, app.state.woken, app.state.counters, app.state.spans = ctx, woken, counters, spans
     app.state.tokens = Tokens(db, ctx.now_us, ctx.monotonic, settings.visibility)
     app.state.codes, app.state.publisher = Codes(ctx.monotonic), Publisher(ctx)
     secret_store.report_unreadable(db, ctx.secret_keys)
@@ -151,6 +153,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         stack.callback(ctx.db.dispose)
         stack.callback(refusals.flush, ctx.db, app.state.refusals)
         stack.enter_context(ctx.dispatcher)
+        if app.state.spans is not None:
+            stack.enter_context(app.state.spans)
         stack.enter_context(background.running(ctx, app.state.woken, app.state.counters))
         stack.callback(ctx.hub.close)
         yield

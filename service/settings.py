@@ -77,6 +77,8 @@ class ServiceSettings:
     """UNIX accounts that sign in with the rights of an administrator, if their user is one."""
     secret_key_file: Path | None = None
     """File of the key that secrets are encrypted with; None: in `data`."""
+    otlp_endpoint: str | None = None
+    """Collector of OpenTelemetry that the starts of attempts are sent to; None: none is."""
     keep_audit_s: int = 365 * SECONDS["d"]
     """So long entries of the audit stay, a day at least."""
     keep_ended_s: int | None = None
@@ -153,6 +155,7 @@ class ServiceSettings:
             unix_administrators=found.unix_administrators,
             secret_key_file=found.secret_key_file,
             idle_limit_s=found.idle_limit,
+            otlp_endpoint=found.otlp_endpoint,
         )
 
 
@@ -280,4 +283,10 @@ class ServiceEnvironment(BaseSettings):
         default=None,
         description="File of the key that secrets are encrypted with, made with the first of them; without it "
         "`secrets.key` in the service's folder.",
+    )
+    otlp_endpoint: str | None = Field(
+        default=None,
+        pattern="^https?://",
+        description="Collector of OpenTelemetry (OTLP over HTTP, JSON) that gets starts of attempts as spans, such as "
+        "`http://127.0.0.1:4318`; without it none does.",
     )

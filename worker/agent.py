@@ -20,6 +20,7 @@ from worker.attempts import folder
 from worker.attempts.folder import AttemptFolder
 from worker.attempts.kept import KeptFiles
 from worker.attempts.retained import RetainedFiles
+from worker.attempts.starts import Heard
 from worker.control.accounts import UnixAccounts
 from worker.control.backoff import Backoff
 from worker.exceptions import RequestRefusedError, UnavailableError, WorkerError
@@ -57,7 +58,7 @@ class Machine:
     scan: Callable[[], list[Status]]
     disk_free: Callable[[], int]
     #: Starts an attempt unless somebody has; raises `UnavailableError` when the service cannot be asked.
-    start: Callable[[AttemptId], None]
+    start: Callable[[AttemptId, Heard], None]
     #: Who computes on a GPU that is not theirs, in words.
     offenders: Callable[[], list[str]] = list
     #: Kills what carries an attempt's id: for one whose folder, and with it the shim's ear, was taken away.
@@ -101,10 +102,12 @@ class Agent:
         self._stopped = False
         self._bringer = Bringer(node.kept, service, tools.blobs, tools.spawn)
 
-    def launch(self, attempt: AttemptId) -> None:
-        """Start an attempt in the background, unless it is held already."""
+    def launch(self, attempt: AttemptId, published_us: int | None = None) -> None:
+        """Start an attempt in the background, unless it is held already; the service's message of it may say when it
+        was published.
+        """
         try:
-            self._hold(AttemptFolder(self._node.attempts, attempt), new=True)
+            self._hold(AttemptFolder(self._node.attempts, attempt), Heard(published_us=published_us))
         except ValueError as error:
             logger.warning("a launch message is passed over: %s", error)
 
@@ -179,7 +182,7 @@ class Agent:
         """Look after every attempt on disk; return the inventory."""
         statuses = self._node.scan()
         for status in statuses:
-            self._hold(AttemptFolder(self._node.attempts, status.attempt), new=False)
+            self._hold(AttemptFolder(self._node.attempts, status.attempt))
         return statuses
 
     def _obey(self, orders: wire.Orders) -> None:
@@ -243,21 +246,22 @@ class Agent:
         except ValueError as error:
             logger.warning("%s", error)
 
-    def _hold(self, where: AttemptFolder, *, new: bool) -> None:
+    def _hold(self, where: AttemptFolder, heard: Heard | None = None) -> None:
+        """Look after an attempt; one that was heard of just now is new."""
         attempt = where.attempt_id
         with self._lock:
             if self._stopped or attempt in self._held:
                 return
             self._held[attempt] = None
-        self._tools.spawn(lambda: self._take_through(where, new=new))
+        self._tools.spawn(lambda: self._take_through(where, heard))
 
-    def _take_through(self, where: AttemptFolder, *, new: bool) -> None:
+    def _take_through(self, where: AttemptFolder, heard: Heard | None) -> None:
         """The life of one attempt on this node, in a thread of its own."""
         try:
             fresh = not where.started()
             # One that the inventory saw may have been settled and removed since.
-            if fresh and not where.has_result() and (new or where.path.exists()):
-                self._start(where)
+            if fresh and not where.has_result() and (heard is not None or where.path.exists()):
+                self._start(where, heard or Heard())
             if where.started() or where.has_result():
                 self._follow(where, fresh=fresh)
         except (OSError, WorkerError) as error:
@@ -268,11 +272,11 @@ class Agent:
             with self._lock:
                 self._held.pop(where.attempt_id, None)
 
-    def _start(self, where: AttemptFolder) -> None:
+    def _start(self, where: AttemptFolder, heard: Heard) -> None:
         # Folders on a file server that hangs must not keep the others from starting for ever.
         waited = self._starts.acquire(timeout=START_PATIENCE_S)
         try:
-            self._node.start(where.attempt_id)
+            self._node.start(where.attempt_id, heard)
         finally:
             if waited:
                 self._starts.release()

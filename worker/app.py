@@ -23,7 +23,7 @@ class NodeRuntime(Protocol):
 
     def start(self) -> None: ...
     def stop(self) -> None: ...
-    def launch(self, attempt: AttemptId) -> None: ...
+    def launch(self, attempt: AttemptId, published_us: int | None = None) -> None: ...
     def nudge(self) -> None: ...
 
 
@@ -48,10 +48,20 @@ def make_app(broker_url: str, key_prefix: str, name: str, node: NodeRuntime) -> 
         worker_prefetch_multiplier=1,
         worker_redirect_stdouts=False,
     )
-    app.task(node.launch, name=wire.LAUNCH_TASK)
+
+    def launch(task: Any, attempt: AttemptId) -> None:
+        node.launch(attempt, _published_us(task.request))
+
+    app.task(launch, name=wire.LAUNCH_TASK, bind=True)
     app.task(node.nudge, name=wire.NUDGE_TASK)
     app.steps["worker"].add(_agent_step(node))
     return app
+
+
+def _published_us(request: Any) -> int | None:
+    """Return when the service published a message, as its header says; None from one that does not say so."""
+    found = (request.headers or {}).get(wire.PUBLISHED_HEADER)
+    return found if type(found) is int else None
 
 
 def _agent_step(node: NodeRuntime) -> type[Any]:

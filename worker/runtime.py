@@ -34,7 +34,9 @@ from worker.forward.blobs import BlobSender
 from worker.forward.samples import EVERY_S, SampleForwarder
 from worker.launching import environment, rendezvous, warm
 from worker.launching.identity import runs_as
+from worker.launching.inherited import inherited
 from worker.launching.launcher import AttemptLauncher
+from worker.launching.shims import ShimServer
 from worker.limits import node
 from worker.monitoring import inventory, watch
 from worker.settings import WorkerSettings
@@ -68,6 +70,9 @@ class Runtime:
         with suppress(OSError):  # a full disk: the log and the registration say it
             (settings.home / home.LIMITS_FILE).write_text(f"{self._limits}\n")
         self._fork_servers = warm.ForkServers(log=settings.home / "forkserver.log") if settings.warm_start else None
+        self._shims = ShimServer(
+            log=settings.home / "shims.log", environment=inherited(dict(os.environ), settings.job_env)
+        )
         self._pacer = Pacer()
         self._stopped = threading.Event()
         self._control = ControlPlaneClient(settings.address, settings.token)
@@ -90,6 +95,7 @@ class Runtime:
             disk_floor=self._disk_floor,
             limits=self._limits,
             fork_servers=self._fork_servers,
+            shims=self._shims,
             own_address=lambda interface: rendezvous.own_address(self._settings.address(), interface),
         )
         tools = FollowerTools(
@@ -156,10 +162,11 @@ class Runtime:
         self._stopped.set()
         self._pacer.stop()
         self._agent.stop()
+        self._shims.close()
 
-    def launch(self, attempt_id: AttemptId) -> None:
+    def launch(self, attempt_id: AttemptId, published_us: int | None = None) -> None:
         """An attempt has been assigned to this node."""
-        self._agent.launch(attempt_id)
+        self._agent.launch(attempt_id, published_us)
 
     def nudge(self) -> None:
         """The service has new orders."""

@@ -15,6 +15,7 @@ from service.api.auth import current
 from service.api.problems import response
 from service.errors import ProblemError, of_database
 from service.settings import ServiceSettings
+from torchyard.ids import now_us
 from torchyard.quantities import format_size
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -25,6 +26,9 @@ SIGN_IN = "/api/v1/session"
 MAX_SIGN_IN = 4096
 #: A refused body up to this size is read to its end, so that a client that sends before it listens gets the answer.
 MAX_DRAINED = 64 * 2**20
+
+#: Key of the scope: when the request was received, in microseconds.
+RECEIVED = "torchyard.received_us"
 
 SECURITY_HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -150,6 +154,7 @@ class RequestGuard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        scope[RECEIVED] = now_us()
         send = _with_headers(send, scope["path"].startswith("/api/"))
         limit = body_limit(scope["path"], self._max_body)
         try:

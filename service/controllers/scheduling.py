@@ -39,13 +39,14 @@ class Scheduler:
 
     def run_pass(self) -> int:
         """Look at everything once; return how many jobs were given devices."""
+        looked_us = self._ctx.now_us()
         decisions, preempting = self._decide()
         if preempting:
             cancelled = frozenset(one.for_job for one in decisions if isinstance(one, CancelPreemption))
             two_phase.advance(self._ctx.db, self._ctx.now_us, cancelled)
         self._preempt(decision for decision in decisions if isinstance(decision, Preempt))
         self._put_back(decision for decision in decisions if isinstance(decision, PutBack))
-        return sum(self._start(decision) for decision in decisions if isinstance(decision, Start))
+        return sum(self._start(decision, looked_us) for decision in decisions if isinstance(decision, Start))
 
     def _decide(self) -> tuple[list[Decision], bool]:
         """Return what to do now, and whether preemptions are under way."""
@@ -75,11 +76,11 @@ class Scheduler:
             except lifecycle.Conflict as conflict:
                 _log.info("%s is not put back: %s", one.job, conflict)
 
-    def _start(self, decision: Start) -> bool:
+    def _start(self, decision: Start, looked_us: int) -> bool:
         ctx = self._ctx
         try:
             with ctx.db.write() as tx:
-                lifecycle.assign(tx, decision.job, decision.placements, ctx.now_us())
+                lifecycle.assign(tx, decision.job, decision.placements, ctx.now_us(), looked_us)
         except lifecycle.Conflict as conflict:
             _log.info("job %s was not assigned: %s", decision.job, conflict)
             return False

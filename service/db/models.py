@@ -261,6 +261,8 @@ class Job(Base):
     preemptions: Mapped[int] = mapped_column(default=0, server_default=text("0"))
     #: How often it was put back after its trial: its attempts up to this number count for nothing.
     restarts: Mapped[int] = mapped_column(default=0, server_default=text("0"))
+    #: When the service received the request that submitted it.
+    received_us: Mapped[int | None]
     #: The group it is a trial of, its place there from 0, and its values of the group's parameters.
     group_id: Mapped[str | None] = mapped_column(index=True)
     trial: Mapped[int | None]
@@ -454,6 +456,8 @@ class Attempt(Base):
     carried_from: Mapped[AttemptId | None]
     #: It has saved something beyond those.
     saved: Mapped[bool] = mapped_column(default=False, server_default=false())
+    #: The moments of its start (`service.db.records.attempts.StoredStart`).
+    start: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
 
     __table_args__ = (UniqueConstraint("job_id", "number"), Index("ix_attempts_state", "state"))
 

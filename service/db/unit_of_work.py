@@ -25,6 +25,7 @@ class UnitOfWork:
         self.topics: dict[str, None] = {}
         self.nudges: dict[str, None] = {}
         self.launches: dict[tuple[str, AttemptId], None] = {}
+        self.starts: dict[AttemptId, None] = {}
         self.scheduler = False
         tx.execution_options(**{_OPTION: self})
 
@@ -47,6 +48,10 @@ class UnitOfWork:
     def launch(self, node: str, attempt_id: AttemptId) -> None:
         """Tell a node of an attempt that is assigned to it."""
         self.launches[node, attempt_id] = None
+
+    def start(self, attempt_id: AttemptId) -> None:
+        """Tell whoever traces starts that more is known of an attempt's."""
+        self.starts[attempt_id] = None
 
     def wake_scheduler(self) -> None:
         """Have the scheduler look at once, and wake the followers of the queue."""

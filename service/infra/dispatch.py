@@ -13,8 +13,8 @@ from urllib.parse import quote
 
 from celery import Celery
 
-from torchyard.ids import AttemptId
-from torchyard.wire import LAUNCH_TASK, NUDGE_TASK, node_queue
+from torchyard.ids import AttemptId, now_us
+from torchyard.wire import LAUNCH_TASK, NUDGE_TASK, PUBLISHED_HEADER, node_queue
 
 #: Messages that may wait; beyond it (Redis hangs) new ones are dropped and counted.
 MAX_WAITING = 10_000
@@ -146,6 +146,7 @@ class Dispatcher:
             connection=self._connections[message.node],
             retry=False,
             ignore_result=True,
+            headers={PUBLISHED_HEADER: now_us()},
         )
 
     def _drop(self, count: int, error: Exception) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from service.db.unit_of_work import UnitOfWork
 from service.infra.dispatch import Dispatcher
 from service.infra.hub import Hub
+from torchyard.ids import AttemptId
 
 
 @dataclass(frozen=True)
@@ -15,6 +16,8 @@ class Effects:
     hub: Hub
     dispatcher: Dispatcher
     wake_scheduler: Callable[[], None]
+    trace: Callable[[AttemptId], None] | None = None
+    """Traces the starts of attempts, if anybody does."""
 
     def fire(self, unit: UnitOfWork) -> None:
         """Do all that a committed unit of work has asked for."""
@@ -23,5 +26,8 @@ class Effects:
         for node in unit.nudges:
             self.dispatcher.nudge(node)
         self.hub.notify(*unit.topics)
+        if self.trace is not None:
+            for attempt_id in unit.starts:
+                self.trace(attempt_id)
         if unit.scheduler:
             self.wake_scheduler()

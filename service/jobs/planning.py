@@ -67,6 +67,7 @@ class SharedFields:
     rerun_of: JobId | None
     restore_checkpoint: str | None
     carry_from: JobId | None
+    received_us: int | None = None
 
 
 def plan(spec: JobSpec) -> SubmissionPlan:
@@ -162,6 +163,7 @@ def _job(planned: PlannedJob, shared: SharedFields, **own: Any) -> dict[str, Any
         "carry_from": shared.carry_from,
         "last_event": 1,
         "created_us": shared.now,
+        "received_us": shared.received_us,
         "queued_us": shared.now,
         "changed_us": shared.now,
         "eligible_us": shared.now,

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import select
 
+from service.attempts import starts
 from service.db.engine import Database
 from service.db.models import Job
 from service.db.records.jobs import JobOwner, JobVersion
@@ -117,3 +118,9 @@ def attempts(db: Database, caller: Caller, ref: str, known: str | None) -> Tagge
         found = versions.find(tx, ref, caller)
         current = versions.tag_of_attempts(tx, found.id)
         return Tagged(current, None if names(known, current) else present.attempts(tx, found.id))
+
+
+def timing(db: Database, caller: Caller, ref: str) -> list[api.StartTiming]:
+    """Return the starts of a job's attempts, hop by hop, the first one first."""
+    with db.read() as tx:
+        return starts.of_job(tx, versions.find(tx, ref, caller).id)

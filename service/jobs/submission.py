@@ -26,3 +26,5 @@ class Submission:
     """Advice on the checkpoint that it goes on from, or on how `gpus: all` was read."""
     launcher_reason: str = ""
     """Why the spec has its launcher, if that was chosen."""
+    received_us: int | None = None
+    """When the service received its request."""

@@ -205,4 +205,5 @@ def _shared(submission: Submission, now: int, *, blocked: bool) -> planning.Shar
         rerun_of=submission.rerun_of,
         restore_checkpoint=submission.restore_checkpoint,
         carry_from=submission.carry_from,
+        received_us=submission.received_us,
     )

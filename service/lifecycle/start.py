@@ -22,8 +22,11 @@ from torchyard.states import AttemptState, JobState
 from torchyard.wire import Identity
 
 
-def assign(tx: Connection, job_id: JobId, places: Sequence[Placement], now: int) -> AttemptId:
-    """Give a queued job devices of each of its nodes; return the new attempt's id.
+def assign(
+    tx: Connection, job_id: JobId, places: Sequence[Placement], now: int, looked_us: int | None = None
+) -> AttemptId:
+    """Give a queued job devices of each of its nodes; return the new attempt's id. `looked_us` is when the scheduling
+    pass began.
 
     `Conflict` if the job no longer waits, a node drains or is silent, or a device is held, gone or unusable. A
     device can't be given twice: the database itself refuses the second live allocation. After a `Conflict` the
@@ -47,6 +50,7 @@ def assign(tx: Connection, job_id: JobId, places: Sequence[Placement], now: int)
             carried_from=None if checkpoint else carry.choose(tx, job),
             created_us=now,
             nudged_us=now,
+            start=None if looked_us is None else {"looked_us": looked_us},
         )
     )
     ranked = [{"attempt_id": attempt_id, "node_rank": rank, "node": node} for rank, node in enumerate(given)]

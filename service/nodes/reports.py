@@ -1,7 +1,7 @@
 """Reports of a node about itself and its attempts, each report in one unit of work."""
 
 from service import lifecycle
-from service.attempts import memory
+from service.attempts import memory, starts
 from service.db.engine import Database
 from service.estimation.forecasts import Estimator
 from service.nodes import heartbeats, launches, registration
@@ -59,6 +59,7 @@ def running(
     """Record that the job's first instruction ran."""
     with db.unit_of_work(now) as unit:
         lifecycle.mark_running(unit.tx, attempt.id, message.started_us, unit.now)
+        starts.take(unit.tx, attempt.id, message.start)
         estimator.begin(unit.tx, attempt.job_id, unit.now)
 
 
@@ -67,8 +68,15 @@ def result(
 ) -> None:
     """Record how the attempt's member on the node ended."""
     with db.unit_of_work(now) as unit:
-        lifecycle.finish(unit.tx, attempt.id, message, unit.now, node=node)
+        lifecycle.finish(unit.tx, attempt.id, message.model_copy(update={"start": None}), unit.now, node=node)
+        starts.take(unit.tx, attempt.id, message.start)
         estimator.done(unit.tx, attempt.job_id, unit.now)
+
+
+def take_start(db: Database, now: int, attempt_id: AttemptId, message: wire.NodeStart) -> None:
+    """Store what is known of the attempt's start by now."""
+    with db.unit_of_work(now) as unit:
+        starts.take(unit.tx, attempt_id, message)
 
 
 def take_stacks(db: Database, now: int, node: str, attempt: memory.AttemptIdentity, message: wire.StackDump) -> None:

@@ -40,6 +40,7 @@ class FakeService:
         self.registered: list[wire.Register] = []
         self.heartbeats: list[wire.Heartbeat] = []
         self.running: dict[str, int] = {}
+        self.starts: dict[str, wire.NodeStart] = {}
         self.results: dict[str, wire.Result] = {}
         self.settled: list[str] = []
         self.awaited: set[str] = set()
@@ -162,6 +163,12 @@ def _routes(fake: FakeService) -> APIRouter:  # noqa: C901
     @router.post("/attempts/{attempt}/running", status_code=204)
     def running(attempt: str, message: wire.Started) -> None:
         fake.running[attempt] = message.started_us
+        if message.start is not None:
+            fake.starts[attempt] = message.start
+
+    @router.post("/attempts/{attempt}/start", status_code=204)
+    def start(attempt: str, message: wire.NodeStart) -> None:
+        fake.starts[attempt] = message
 
     @router.post("/attempts/{attempt}/result", status_code=204)
     def result(attempt: str, message: wire.Result) -> None:

@@ -14,6 +14,7 @@ from tests.support import fake_service, redis
 from tests.support.fake_service import FakeService, Live
 from tests.support.wait import until
 from torchyard import wire
+from torchyard.ids import now_us
 from worker.monitoring import processes
 
 NAME = "box"
@@ -70,7 +71,8 @@ class Yard:
         """The launch message, as the service publishes it."""
         with publisher(self.broker.url, self.fake.prefix) as app:
             for _ in range(times):
-                app.send_task(wire.LAUNCH_TASK, (attempt,), queue=wire.node_queue(NAME), ignore_result=True)
+                queue, headers = wire.node_queue(NAME), {wire.PUBLISHED_HEADER: now_us()}
+                app.send_task(wire.LAUNCH_TASK, (attempt,), queue=queue, headers=headers, ignore_result=True)
 
     def nudge(self) -> None:
         with publisher(self.broker.url, self.fake.prefix) as app:

@@ -15,6 +15,9 @@ from torchyard.api.attempts import (
     Metrics,
     Series,
     Stacks,
+    StartStage,
+    StartStageName,
+    StartTiming,
 )
 from torchyard.api.attention import Attention
 from torchyard.api.base import PREFIX, Item, Number, Page, Resource, Text
@@ -136,6 +139,9 @@ __all__ = [
     "SignInWays",
     "SourceCalibration",
     "Stacks",
+    "StartStage",
+    "StartStageName",
+    "StartTiming",
     "Storage",
     "Submitters",
     "Text",

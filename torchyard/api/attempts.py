@@ -1,6 +1,7 @@
 """Attempts, their logs, metrics and stacks as the REST API shows them."""
 
 from datetime import datetime
+from enum import StrEnum
 
 from torchyard.api.base import Number, Resource
 from torchyard.api.jobs import HeldDevice, JobError
@@ -49,6 +50,66 @@ class Attempt(Resource):
     settled: bool = True
     #: The attempt whose files it began with.
     carried_from: str | None = None
+
+
+class StartStageName(StrEnum):
+    """Stage of an attempt's start, in the order in which they come; each ends where the next begins."""
+
+    #: The request is checked and its job stored.
+    REQUEST = "request"
+    #: Its commit, and the wait in the queue.
+    QUEUE = "queue"
+    #: The scheduling pass that gave it devices.
+    SCHEDULING = "scheduling"
+    #: Its commit, and the message to the node.
+    PUBLISHING = "publishing"
+    #: The message's way through Redis and Celery.
+    DELIVERY = "delivery"
+    #: The node asks what to start.
+    LAUNCH = "launch"
+    CLAIM = "claim"
+    #: Folder, code, checkpoint and environment are laid out.
+    PREPARATION = "preparation"
+    #: The process that guards the attempt is forked or executed.
+    SHIM = "shim"
+    #: The job's main process is forked; its first instruction ends this.
+    FORK = "fork"
+    #: The interpreter of torchrun's agent starts.
+    AGENT = "agent"
+    AGENT_IMPORTS = "agent imports"
+    #: The agent's rendezvous, and the wrapper of rank 0.
+    RANK = "rank"
+    PROGRAM = "program"
+    #: Rank 0's interpreter starts and imports torch.
+    IMPORTS = "imports"
+    #: From there until it has joined the process group.
+    RENDEZVOUS = "rendezvous"
+    #: From there through model and data to the end of the first optimizer step.
+    FIRST_STEP = "first step"
+    FIRST_REPORT = "first report"
+
+
+class StartStage(Resource):
+    """Stage of a start, with its beginning since the first one's and its length."""
+
+    name: StartStageName
+    at_ms: float
+    ms: float
+
+
+class StartTiming(Resource):
+    """Start of an attempt, from the request to what is known last of it; what is not known is left out."""
+
+    attempt: int
+    begun_at: datetime
+    stages: list[StartStage]
+    #: Whether its processes were forked from a server that had PyTorch loaded; None: not known.
+    warm: bool | None
+    #: Why it was not, or not in all of its processes.
+    cold_reason: str | None
+    #: How far the node's clock is ahead of the service's, which is taken off its times, and how far off that may be.
+    clock_skew_ms: float | None
+    clock_skew_error_ms: float | None
 
 
 class Buckets(Resource):

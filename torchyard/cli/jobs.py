@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from rich.text import Text
 
-    from torchyard.api import Attempt, Event, Job
+    from torchyard.api import Attempt, Event, Job, StartTiming
     from torchyard.client.client import Client
 
 #: Seconds for which `cancel` waits to say what a job saved.
@@ -75,9 +75,18 @@ def _order(job: "Job", places: dict[str, int]) -> tuple[int, int]:
     return (2 if job.ended_at else 0), -job.number
 
 
-def show(job: common.JobRef, json: common.Json = False) -> None:
+def show(
+    job: common.JobRef,
+    timing: Annotated[
+        bool, typer.Option("--timing", help="How its start went, from the request to the first step.")
+    ] = False,
+    json: common.Json = False,
+) -> None:
     """Show a job: its work, its history, its error."""
     with common.connect() as client:
+        if timing:
+            _show_timing(client.timing(job), json)
+            return
         found = client.job(job)
         attempts, events = client.attempts(found.id), client.events(found.id)
     if json:
@@ -93,6 +102,18 @@ def show(job: common.JobRef, json: common.Json = False) -> None:
     _print_attempts(attempts)
     _print_events(events)
     print_error(found)
+
+
+def _show_timing(starts: "list[StartTiming]", json: bool) -> None:
+    from torchyard.cli import timing
+
+    if json:
+        common.print_json(starts)
+        return
+    if not starts:
+        common.note("it has not been assigned to a node yet")
+    for each in starts:
+        timing.put(each)
 
 
 def _print_facts(job: "Job", attempts: "list[Attempt]", at: "datetime") -> None:

@@ -173,6 +173,10 @@ class Client(LogCalls, FileCalls, SweepCalls, SharingCalls, SecretCalls):
         """The job's attempts, oldest first."""
         return list(self._pages(api.Attempt, f"/jobs/{part(job)}/attempts", {}))
 
+    def timing(self, job: str) -> list[api.StartTiming]:
+        """How the start of each of the job's attempts went, hop by hop, oldest first."""
+        return list(self._pages(api.StartTiming, f"/jobs/{part(job)}/timing", {}))
+
     # The box and its people
 
     def nodes(self) -> list[api.Node]:

@@ -42,14 +42,18 @@ def _callbacks(package: str) -> list[Any]:
 def torch_imported() -> None:
     """Follow those frameworks that look for no extensions themselves, once they are imported."""
     try:
-        from torchyard.injob import accelerate, gloo, huggingface, importing, place
+        from torchyard.injob import accelerate, gloo, huggingface, importing, place, start
 
         if place.current() is not None:
+            start.note("torch")
             gloo.finish_at_exit()
-            calls = {
+            calls: dict[str, importing.Then] = {
                 "transformers.trainer": huggingface.follow_trainer,
                 "accelerate.accelerator": accelerate.follow,
             }
+            if not start.is_agent():  # ranks that are forked from it follow for themselves
+                calls["torch.distributed"] = start.follow_process_group
+                calls["torch.optim.optimizer"] = start.follow_optimizers
             importing.after(calls)
     except Exception:  # noqa: BLE001 (as above)
         return

@@ -7,15 +7,17 @@ only, Python 3.9.
         lock                          held by whoever starts or runs the attempt
         started                       fsynced before the shim is forked: never start again
         control.json                  what the job is asked to do; written by the shim, polled by the ranks
-        yard/                         0700, the worker's: nonce, launch.json, command.json, shim.json, result.json,
-                                      baseline.json: what was laid out, tmp: a link to the job's TMPDIR
+        yard/                         0700, the worker's: nonce, launch.json, command.json, start.json, shim.json,
+                                      result.json, baseline.json: what was laid out, tmp: a link to the
+                                      job's TMPDIR
             trackers/                 points read from the files of the job's own trackers
         logs/                         rank-0.log, rank-1.log, …, launcher.log: raw bytes, appended
         restore/                      the checkpoint to resume from, if any
         job/                          the job user's
             code/                     the snapshot, unpacked; the working folder
             metrics/                  one file of JSON lines for each process, and one that counts its records
-            marks/                    polled-<rank>, exit-<rank>.json, pid-<rank>, note-<kind>-<rank>.json
+            marks/                    polled-<rank>, exit-<rank>.json, pid-<rank>, start-<rank>,
+                                      note-<kind>-<rank>.json
             checkpoints/step-<n>/     committed checkpoints; step-<n>.tmp while being written
             output/                   TORCHYARD_OUTPUT_DIR
             outcome.json              written after a stop: by rank 0 the step at which all was saved, else by a
@@ -53,6 +55,8 @@ YARD = "yard"
 LAUNCH = os.path.join(YARD, "launch.json")
 COMMAND = os.path.join(YARD, "command.json")
 SHIM = os.path.join(YARD, "shim.json")
+#: When the worker heard of the attempt, and came how far.
+START = os.path.join(YARD, "start.json")
 RESULT = os.path.join(YARD, "result.json")
 #: There while no rank has joined a process group, after the time that this takes.
 UNJOINED = os.path.join(YARD, "unjoined")
@@ -100,6 +104,12 @@ def polled_mark(rank):
     # type: (int) -> str
     """File name below ``job/marks/`` that says: this rank polls ``control.json``."""
     return "polled-%d" % rank
+
+
+def start_mark(rank):
+    # type: (int) -> str
+    """File name below ``job/marks/`` of the moments of a rank's start, a line each."""
+    return "start-%d" % rank
 
 
 def note_mark(kind, rank):

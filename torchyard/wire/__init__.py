@@ -39,6 +39,7 @@ from torchyard.wire.protocol import (
     NUDGE_TASK,
     PROTOCOL,
     PROTOCOL_HEADER,
+    PUBLISHED_HEADER,
     Message,
     Text,
     node_queue,
@@ -46,6 +47,7 @@ from torchyard.wire.protocol import (
 from torchyard.wire.registration import Capability, Identity, Register, Registered
 from torchyard.wire.result import JobNote, JobNotes, NoteKind, RankExit, Result, ResultKind, Settled
 from torchyard.wire.stacks import Frame, ProcessStack, StackDump, ThreadStack
+from torchyard.wire.start import NodeStart, StartMark
 
 __all__ = [
     "INBOX_PROBE",
@@ -54,6 +56,7 @@ __all__ = [
     "NUDGE_TASK",
     "PROTOCOL",
     "PROTOCOL_HEADER",
+    "PUBLISHED_HEADER",
     "Action",
     "AttemptOrder",
     "AttemptReport",
@@ -82,6 +85,7 @@ __all__ = [
     "MetricBatch",
     "MetricRecord",
     "Missing",
+    "NodeStart",
     "NoteKind",
     "Orders",
     "OutputReport",
@@ -102,6 +106,7 @@ __all__ = [
     "Secrets",
     "Settled",
     "StackDump",
+    "StartMark",
     "Started",
     "Text",
     "ThreadStack",

@@ -9,6 +9,7 @@ from torchyard.spec import JobSpec
 from torchyard.wire.devices import Device
 from torchyard.wire.files import Carry, FileRef, Restore
 from torchyard.wire.protocol import Message
+from torchyard.wire.start import NodeStart
 
 
 class Launch(Message):
@@ -81,3 +82,5 @@ class Started(Message):
     """``POST /agent/attempts/{id}/running``: the job's first instruction ran; 204."""
 
     started_us: int
+    #: The way there, as far as it is known by then.
+    start: NodeStart | None = None

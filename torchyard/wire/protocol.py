@@ -12,6 +12,8 @@ INBOX_PROBE = "probe"
 MAX_DUMP = 2 * 2**20
 #: Celery task that tells a node of an assigned attempt; its only argument is the attempt's id.
 LAUNCH_TASK = "torchyard.launch"
+#: Header of that task's message: the service's clock in microseconds when it was published.
+PUBLISHED_HEADER = "torchyard_published_us"
 #: Celery task that makes a node ask for its orders at once; it has no argument.
 NUDGE_TASK = "torchyard.nudge"
 

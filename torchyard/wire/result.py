@@ -4,6 +4,7 @@ from enum import StrEnum
 
 from torchyard.states import StopReason
 from torchyard.wire.protocol import Message, Text
+from torchyard.wire.start import NodeStart
 
 
 class RankExit(Message):
@@ -70,6 +71,8 @@ class Result(Message):
     saved: bool = False
     #: Ids of the runs that the job made with its own trackers, by tracker; None: nobody looked.
     tracker_runs: dict[Text, list[Text]] | None = None
+    #: The way to its first step, if that was not told before.
+    start: NodeStart | None = None
 
 
 class NoteKind(StrEnum):

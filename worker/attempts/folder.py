@@ -40,6 +40,9 @@ class ShimRecord:
     started_us: int
     #: It was forked from a fork server.
     forked: bool = False
+    #: When the shim began, and when it let the job go, by the clock since boot.
+    begun_us: int = 0
+    started_steady_us: int = 0
 
 
 @dataclass(frozen=True)

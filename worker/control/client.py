@@ -99,8 +99,16 @@ class ControlPlaneClient:
             _pass_unwanted(error)
             return None
 
-    def running(self, attempt: AttemptId, started_us: int) -> None:
-        self._post(_attempt(attempt, "running"), wire.Started(started_us=started_us))
+    def running(self, attempt: AttemptId, started_us: int, start: wire.NodeStart | None = None) -> None:
+        self._post(_attempt(attempt, "running"), wire.Started(started_us=started_us, start=start))
+
+    def start(self, attempt: AttemptId, start: wire.NodeStart) -> None:
+        """Send what is known of the start by now. A service of the version before does not take it."""
+        try:
+            self._post(_attempt(attempt, "start"), start)
+        except RequestRefusedError as error:
+            if error.status not in {404, 405}:
+                raise
 
     def result(self, attempt: AttemptId, result: wire.Result) -> None:
         self._post(_attempt(attempt, "result"), result)

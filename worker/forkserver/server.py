@@ -17,8 +17,9 @@ from typing import Any, NoReturn
 
 from worker.forkserver import packages, program, ranks
 from worker.forkserver.title import RESERVED, ProcessTitle
-from worker.shim import elastic, rank, supervise
-from worker.shim.files import Json, say
+from worker.shim import elastic, rank
+from worker.shim import server as shims
+from worker.shim.files import Json
 from worker.shim.fork import Successor, execute, prefer_to_kill
 
 #: What a distributed training imports, at the latest with its first step. All but the first belong to torch.
@@ -37,11 +38,6 @@ MODULES = (
 _MAY_START_THREADS = "numpy"
 #: Seconds after which a trial of a forked child counts as hung.
 TRIAL_S = 20
-#: Most descriptors of one request: those of the answer, the input, the log, the locks of the attempt and of its GPUs.
-DESCRIPTORS = 250
-REQUEST = 8192
-#: Words to and from a child that waits to be let go.
-READY, GO = b"r", b"g"
 #: A node without free memory loses its servers first.
 EXPENDABLE = 1000
 
@@ -59,6 +55,8 @@ class ForkServer:
         self._at_start = {name.partition(".")[0] for name in at_start} | set(sys.builtin_module_names)
         self._loaded = frozenset[str]()
         self._extended = False
+        #: Folder of the marks of the rank that this process has become the wrapper of.
+        self._marks = ""
 
     def load(self) -> Json:
         """Import the modules and try a child; return what the answer tells. Raises UnfitError and ImportError."""
@@ -77,43 +75,17 @@ class ForkServer:
 
     def serve(self, requests: socket.socket) -> None:
         """Fork a child for each request, until the other end is closed. Raises `Successor` in each child."""
-        while True:
-            message, descriptors, _, _ = socket.recv_fds(requests, REQUEST, DESCRIPTORS)
-            if not message:
-                return
-            try:
-                child = os.fork()
-            except OSError as error:
-                say(f"a fork server cannot fork: {error}")
-                child = -1
-            if child == 0:
-                raise Successor(partial(self._begin, message.decode(), descriptors, requests))
-            for descriptor in descriptors:
-                os.close(descriptor)
 
-    def _begin(self, launch: str, descriptors: list[int], requests: socket.socket) -> NoReturn:
-        """Be the shim, once the worker has said so: until then it may still start the attempt in another way."""
-        requests.close()
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        os.setsid()
-        answer, given, log, *held = descriptors
-        for descriptor, number in ((given, 0), (log, 1), (log, 2)):
-            os.dup2(descriptor, number)
-        os.close(given)
-        os.close(log)
-        supervise.settle([answer, *held])
-        os.write(answer, READY)
-        if os.read(answer, 1) != GO:
-            os._exit(0)
-        prefer_to_kill(0)
-        supervise.stay_with(launch, answer, self._become)
-        os._exit(0)
+        def begin(launch: str, descriptors: list[int]) -> NoReturn:
+            raise Successor(partial(shims.be_shim, launch, descriptors, self._become))
+
+        shims.serve(requests, begin)
 
     def _become(self, launch: Json) -> None:
         """Turn a child of the shim into the program of its launch."""
         words, environment = launch["argv"], launch["env"]
         agent = words[:2] == [sys.executable, elastic.__file__]
-        command = None if agent else self._command(words)
+        command = None if agent else self._command(words, launch["paths"]["marks"])
         if not self._title.fits(environment) or not (agent or command):
             execute(launch)
         self._title.show(words, environment)
@@ -122,7 +94,7 @@ class ForkServer:
         )
 
     def _agent(self, words: list[str], environment: dict[str, str]) -> NoReturn:
-        self._renew(environment)
+        self._renew(environment | {elastic.TIMES: str(elastic.steady_us())})
         sys.argv = words[1:]
         # A process with threads is not forked safely, and the agent has some as soon as its store is open.
         waiting = ranks.fork_ranks(words[2:], self._wrapper)
@@ -134,11 +106,12 @@ class ForkServer:
             os.execvpe(words[0], words, environment)
         self._title.show(words, environment)
         program.renew(environment)
+        self._marks = words[5]
         rank.main(words[4:], self._become_rank)
         os._exit(0)
 
     def _become_rank(self, words: list[str], parent: int) -> None:
-        command = self._command(words)
+        command = self._command(words, self._marks)
         if command is None:
             rank.become(words, parent)
             return
@@ -158,12 +131,14 @@ class ForkServer:
         if self._extended:
             program.extend_torch()
 
-    def _command(self, words: list[str]) -> program.Command | None:
-        """The command, if it can be run without executing it."""
+    def _command(self, words: list[str], marks: str) -> program.Command | None:
+        """The command, if it can be run without executing it; else it is noted among the marks why not."""
         command = program.parse(words, sys.executable, self.options)
-        if command is None or program.needs_new_interpreter(command, self._loaded) is not None:
-            return None
-        return command
+        why = "it is no Python" if command is None else program.needs_new_interpreter(command, self._loaded)
+        if why is None:
+            return command
+        rank.note_start(marks, int(os.environ.get("RANK", "0")), {"cold": f"its program was executed: {why}"})
+        return None
 
 
 def _load(name: str) -> None:

@@ -25,6 +25,7 @@ from torchyard.ids import AttemptId
 from torchyard.injob import layout
 from worker.attempts.folder import AttemptFolder, ShimRecord
 from worker.attempts.kept import KeptFiles
+from worker.attempts.starts import StartReader
 from worker.exceptions import RequestRefusedError
 from worker.forward import results, upload_stream
 from worker.forward.blobs import BlobSender
@@ -58,7 +59,8 @@ logger = logging.getLogger(__name__)
 class FollowerService(LogSink, MetricSink, CheckpointSink, NoteSink, OutputSink, Protocol):
     """Requests that a follower makes to the control plane."""
 
-    def running(self, attempt: AttemptId, started_us: int) -> None: ...
+    def running(self, attempt: AttemptId, started_us: int, start: wire.NodeStart | None = None) -> None: ...
+    def start(self, attempt: AttemptId, start: wire.NodeStart) -> None: ...
     def result(self, attempt: AttemptId, result: wire.Result) -> None: ...
     def settled(self, attempt: AttemptId) -> bool: ...
 
@@ -152,7 +154,10 @@ class Follower:
             spawn=tools.spawn,
         )
         checkpoints = CheckpointForwarder(tools.service, tools.blobs, attempt, folder, owner=owner, spawn=tools.spawn)
+        self._start_reader = StartReader(self._folder, owner=owner, first=not launch.get("node_rank", 0))
+        self._told_start: wire.NodeStart | None = None
         self._running_stream = UploadStream(f"{attempt} running", self._announce)
+        self._start_stream = UploadStream(f"{attempt} start", self._tell_start)
         self._streams = [
             UploadStream(f"{attempt} metrics", lambda: self._metrics.pump(ended=self._ended)),
             UploadStream(f"{attempt} logs", self._logs.pump),
@@ -239,13 +244,28 @@ class Follower:
             self._tools.finalize_lost(self._folder.attempt_id)
             return self._end() if self._folder.has_result() else SILENT_S
         now = self._tools.now()
-        upload_stream.run_all((self._running_stream, *self._streams, self._growing_stream, self._disk_stream), now)
+        beside = (self._start_stream, self._growing_stream, self._disk_stream)
+        upload_stream.run_all((self._running_stream, *self._streams, *beside), now)
         return TICK_S
 
     def _announce(self) -> bool:
         if not self._running_stream.drained:
-            self._tools.service.running(self._folder.attempt_id, self._shim.started_us)
+            start = self._start_reader.read()
+            self._tools.service.running(self._folder.attempt_id, self._shim.started_us, start)
+            self._told_start = start
         return False
+
+    def _tell_start(self) -> bool:
+        """Tell of the ranks' start what has come since; what comes last goes with the result."""
+        start = self._start_reader.read()
+        if self._running_stream.drained and start is not None and start != self._told_start:
+            self._tools.service.start(self._folder.attempt_id, start)
+            self._told_start = start
+        return False
+
+    def _new_start(self) -> wire.NodeStart | None:
+        start = self._start_reader.read()
+        return None if start == self._told_start else start
 
     def _end(self) -> float:
         """Nobody writes any more."""
@@ -291,7 +311,8 @@ class Follower:
             complete = results.blame(complete, self._tools.xid(self._devices, result.started_us))
         try:
             seen = {"saved": self._has_saved(), "gpu_memory_peak": self._tools.gpu_memory(self._folder.attempt_id)}
-            told = complete.model_copy(update=results.moment(result, self._launch()) | seen)
+            moment = results.moment(result, self._launch())
+            told = complete.model_copy(update=moment | seen | {"start": self._new_start()})
             self._tools.service.result(self._folder.attempt_id, told)
         except RequestRefusedError as error:
             if error.status not in {409, 410}:

@@ -15,14 +15,16 @@ from torchyard.ids import AttemptId, now_us
 from torchyard.injob import layout
 from torchyard.spec import JobSpec
 from torchyard.spec import Launcher as How
-from torchyard.wire import Device, Go, Launch, Prepared, RankExit, Result, ResultKind
+from torchyard.wire import Device, Go, Launch, Prepared, RankExit, Result, ResultKind, StartMark
 from worker import shim
 from worker.attempts import files, tree
 from worker.attempts.folder import AttemptFolder
+from worker.attempts.starts import Heard, StartClock
 from worker.exceptions import DeviceGoneError, StoppedError, UnavailableError, UnusableError
 from worker.launching import argv, carry, environment, interpreter, local_rank, prepare, rendezvous, resuming, warm
 from worker.launching.identity import UnixUser, check_access, identity
 from worker.launching.inherited import inherited
+from worker.launching.shims import ShimServer
 from worker.limits.node import NodeLimits, end_groups
 from worker.monitoring import processes
 from worker.shim import verdict
@@ -105,43 +107,50 @@ class AttemptLauncher:
     """What an attempt may use of the node."""
     fork_servers: warm.ForkServers | None = None
     """Servers that shims are forked from; None: each is started anew."""
+    shims: ShimServer | None = None
+    """Forks shims that are not forked from a fork server; None: each is started anew."""
     own_address: Callable[[str | None], str] = rendezvous.default_address
     """The address by which other nodes reach this one, through an interface if one is named."""
 
-    def start(self, attempt_id: AttemptId) -> None:
+    def start(self, attempt_id: AttemptId, heard: Heard | None = None) -> None:
         """Bring an attempt to life unless somebody has, or the service no longer wants it.
 
         Returns when the job's first instruction has run (``shim.json`` is there), or never will (``result.json`` is).
         Raises what the control plane raises, and OSError; a later call takes up where this one ended.
         """
         folder = AttemptFolder(self.attempts, attempt_id)
+        clock = StartClock(heard=heard or Heard())
         folder.create()
         descriptor = folder.try_lock()
         if descriptor is None:
             return
         try:
-            self._start_locked(folder, descriptor)
+            self._start_locked(folder, descriptor, clock)
         finally:
             os.close(descriptor)
 
-    def _start_locked(self, folder: AttemptFolder, descriptor: int) -> None:
+    def _start_locked(self, folder: AttemptFolder, descriptor: int, clock: StartClock) -> None:
         if folder.started() or folder.has_result():
             return
         launch = self.control.launch(folder.attempt_id)
         if launch is not None:
             folder.reserve_result(launch.spec.local_world_size)
+        clock.mark(StartMark.CLAIMING)
         if launch is None or not self.control.claim(folder.attempt_id, folder.nonce()):
             folder.remove()
             return
+        clock.mark(StartMark.CLAIMED)
         claimed = {"claimed_steady_us": steady_us(), "boot_id": processes.boot_id()}
         try:
-            self._begin(folder, descriptor, launch, claimed)
+            self._begin(folder, descriptor, launch, claimed, clock)
         except OSError as error:
             if error.errno not in NO_SPACE or folder.started():
                 raise
             folder.write_result(Result(kind=ResultKind.LOST, message=DISK_FULL, disk_full=True, ended_us=now_us()))
 
-    def _begin(self, folder: AttemptFolder, descriptor: int, launch: Launch, claimed: dict[str, Any]) -> None:
+    def _begin(
+        self, folder: AttemptFolder, descriptor: int, launch: Launch, claimed: dict[str, Any], clock: StartClock
+    ) -> None:
         try:
             ready = self._ready(folder, launch)
         except StoppedError as error:
@@ -166,7 +175,9 @@ class AttemptLauncher:
             prepare.let_in(folder, laid.who)
             kept = [descriptor] if held is None else [descriptor, held]
             kept += self.lock_descriptors([device.uuid for device in launch.devices])
-            self._spawn(folder, kept, laid.secrets, warm.key_of(record))
+            clock.mark(StartMark.PREPARED)
+            cold_reason = self._spawn(folder, kept, laid.secrets, record)
+            clock.write(folder, cold_reason)
         finally:
             if held is not None:
                 os.close(held)
@@ -287,18 +298,21 @@ class AttemptLauncher:
         folder: AttemptFolder,
         descriptors: list[int],
         secrets: Mapping[str, str],
-        key: warm.ServerKey | None = None,
-    ) -> None:
+        record: Mapping[str, Any],
+    ) -> str | None:
         """Fork the shim, from a fork server if there is one, and wait until it has let the job go; it reads the secrets
-        from its input.
+        from its input. Return why it was not forked from a server.
         """
         launch = folder.at(layout.LAUNCH)
         told = json.dumps(dict(secrets)).encode() if secrets else None
         with (folder.at(layout.LOGS) / layout.LAUNCHER_LOG).open("ab") as log:
-            if self.fork_servers is not None and key is not None:
-                if self.fork_servers.launch(key, launch, log.fileno(), descriptors, told):
-                    return
-                self.fork_servers.want(key)
+            cold_reason: str | None = warm.OFF
+            if self.fork_servers is not None:
+                cold_reason = self.fork_servers.start(record, launch, log.fileno(), descriptors, told)
+                if cold_reason is None:
+                    return None
+            if self.shims is not None and self.shims.launch(launch, log.fileno(), descriptors, told):
+                return cold_reason
             subprocess.Popen(
                 [str(self.python), "-I", "-S", str(SHIM), str(launch), *map(str, descriptors)],
                 stdin=subprocess.DEVNULL if told is None else subprocess.PIPE,
@@ -309,6 +323,7 @@ class AttemptLauncher:
                 pass_fds=descriptors,
                 start_new_session=True,
             ).communicate(told)
+        return cold_reason
 
     def finalize_lost(self, attempt_id: AttemptId, *, seconds: float = 60.0) -> bool:
         """End an attempt whose shim is dead: kill what is left of it and write a LOST result.

@@ -6,19 +6,18 @@ differs from one attempt to the next and is not read by anything that a server i
 
 import json
 import logging
-import os
 import socket
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import Any, Final
 
 from worker import forkserver, shim
 from worker.forkserver import packages, program, title
+from worker.launching.shims import request
 
 logger = logging.getLogger(__name__)
 
@@ -43,6 +42,10 @@ UNFIT_S: Final = 3600.0
 #: Part of the node's memory that servers may hold together; and part that must be free for them to stay at all.
 BUDGET, FREE = 0.1, 0.05
 TRIM_S: Final = 30.0
+#: Why a start was none from a fork server, as the job's owner is told.
+OFF: Final = "warm start is off on this node (TORCHYARD_WARM_START)"
+NOT_YET: Final = "no fork server had this environment yet; one is made for the jobs to come"
+SILENT: Final = "the fork server did not answer"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +55,18 @@ class ServerKey:
     interpreter: str
     options: tuple[str, ...]
     environment: tuple[tuple[str, str], ...]
+
+
+def never_warm(launch: Mapping[str, Any]) -> str:
+    """Return why a launch without a key is always executed."""
+    words = launch["argv"]
+    if launch["uid"] is not None:
+        return "it runs as another account than the worker"
+    if launch["torchrun"] and words[1] != _ELASTIC:
+        return "it runs on several nodes"
+    if not Path(words[0]).is_absolute():
+        return "launcher: none starts its command as it is"
+    return "its command line is not one that a fork server can run"
 
 
 def key_of(launch: Mapping[str, Any]) -> ServerKey | None:
@@ -118,8 +133,27 @@ class ForkServers:
     _servers: dict[ServerKey, _Server] = field(default_factory=dict, repr=False)
     _wanted: dict[ServerKey, float] = field(default_factory=dict, repr=False)
     """Keys for which a server is made, or could not be, with the time until which that holds."""
+    _unfit: dict[ServerKey, str] = field(default_factory=dict, repr=False)
+    """Why an interpreter cannot be shared."""
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _closed: threading.Event = field(default_factory=threading.Event, repr=False)
+
+    def start(
+        self, record: Mapping[str, Any], launch: Path, log: int, held: Sequence[int], told: bytes | None = None
+    ) -> str | None:
+        """Fork the shim of the attempt with this ``launch.json`` as `launch` does; else return why not, and see to it
+        that the next of its environment can be.
+        """
+        key = key_of(record)
+        if key is None:
+            return never_warm(record)
+        had = self.has(key)
+        if had and self.launch(key, launch, log, held, told):
+            return None
+        self.want(key)
+        with self._lock:
+            unfit = self._unfit.get(key)
+        return SILENT if had else unfit or NOT_YET
 
     def launch(self, key: ServerKey, launch: Path, log: int, held: Sequence[int], told: bytes | None = None) -> bool:
         """Fork the shim of an attempt, with its log and the descriptors that it holds; return when the job has begun.
@@ -131,18 +165,11 @@ class ForkServers:
         server = self._of(key)
         if server is None:
             return False
-        answer, theirs = socket.socketpair()
-        given, ours = os.pipe()
-        with answer, os.fdopen(ours, "wb") as words:
-            try:
-                with theirs, os.fdopen(given, "rb"), server.lock:
-                    descriptors = [theirs.fileno(), given, log, *held]
-                    socket.send_fds(server.requests, [str(launch).encode()], descriptors)
-                answer.settimeout(ANSWER_S)
-                begun = _let_go(answer, words, told)
-            except OSError as error:
-                logger.warning("a fork server does not answer: %s", error)
-                begun = False
+        try:
+            begun = request(server.requests, launch, log, held, told, lock=server.lock, answer_s=ANSWER_S)
+        except OSError as error:
+            logger.warning("a fork server does not answer: %s", error)
+            begun = False
         if not begun:
             self._retire(key, server)
         return begun
@@ -180,11 +207,14 @@ class ForkServers:
             made = self._started(key)
         except (OSError, ValueError) as error:
             logger.warning("%s gets no fork server: %s", key.interpreter, error)
+            with self._lock:
+                self._unfit[key] = f"its interpreter cannot be shared: {error}"
             return False
         with self._lock:
             needed = not self._closed.is_set() and key not in self._servers
             if needed:
                 self._servers[key] = made
+                self._unfit.pop(key, None)
             self._wanted.pop(key, None)
         if not needed:  # any more: all have ended, or another was made meanwhile
             made.end()
@@ -256,21 +286,6 @@ class ForkServers:
             servers = list(self._servers.items())
         for key, server in servers:
             self._retire(key, server)
-
-
-def _let_go(answer: socket.socket, words: IO[bytes], told: bytes | None) -> bool:
-    """Wait for the forked child, let it be the shim, and wait until the job has begun; False when it has not come.
-
-    Until it is let go it does nothing, and it leaves when the other end is closed: an attempt never gets two shims.
-    """
-    if answer.recv(1) != b"r":
-        return False
-    answer.settimeout(None)
-    answer.sendall(b"g")
-    with suppress(BrokenPipeError), words:  # then the shim is dead, and the attempt lost
-        words.write(told or b"")
-    answer.recv(1)
-    return True
 
 
 def _memory(name: str) -> int:

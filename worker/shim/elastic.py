@@ -12,6 +12,7 @@ import importlib
 import os
 import socket
 import sys
+import time
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -19,6 +20,9 @@ from typing import Any
 ADDRESS = "127.0.0.1"
 #: Where torchrun's static rendezvous makes its store.
 STATIC = "torch.distributed.elastic.rendezvous.static_tcp_rendezvous"
+#: Variable by which the ranks' wrappers hear when the agent began and when it had its imports; they take it away. It is
+#: set from the beginning, by which the in-job part knows the agent from a rank.
+TIMES = "TORCHYARD_AGENT_TIMES"
 
 
 def listening() -> socket.socket:
@@ -56,12 +60,20 @@ def leave_own_folder(path: list[str]) -> None:
     path[:] = [each for each in path if os.path.abspath(each) != own]
 
 
+def steady_us() -> int:
+    """Microseconds since the machine's boot, on a clock that nobody sets."""
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
+
+
 def main(arguments: list[str]) -> None:
+    begun_us = os.environ.setdefault(TIMES, str(steady_us()))
     leave_own_folder(sys.path)
     static: Any = importlib.import_module(STATIC)
+    run: Any = importlib.import_module("torch.distributed.run")
     listener = listening()
     static.TCPStore = with_socket(static.TCPStore, listener)
-    importlib.import_module("torch.distributed.run").main([*rendezvous(listener.getsockname()[1]), *arguments])
+    os.environ[TIMES] = f"{begun_us} {steady_us()}"
+    run.main([*rendezvous(listener.getsockname()[1]), *arguments])
 
 
 if __name__ == "__main__":

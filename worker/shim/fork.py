@@ -1,7 +1,6 @@
 """The shim's fork, up to the job's first instruction."""
 
 import ctypes
-import difflib
 import errno
 import os
 import signal
@@ -69,13 +68,14 @@ class Fork:
         os.close(go)
         os.close(problem)
 
-    def record(self, path: str) -> tuple[int, int]:
-        """Write ``shim.json``: without it no instruction of the job has run. Returns the time of the start, by the
-        wall clock and by the steady one.
+    def record(self, path: str, begun_us: int) -> tuple[int, int]:
+        """Write ``shim.json``: without it no instruction of the job has run. `begun_us` is when the shim began, by the
+        steady clock. Returns the time of the start, by the wall clock and by the steady one.
         """
         own, started_us, started_steady_us = table.Process(os.getpid()), now_us(), steady_us()
         content = {"pid": own.pid, "start_ticks": own.start_ticks, "boot_id": table.boot_id()}
-        write_whole(path, content | {"child_pid": self.pid, "started_us": started_us, "forked": self._forked})
+        content |= {"child_pid": self.pid, "started_us": started_us, "forked": self._forked}
+        write_whole(path, content | {"begun_us": begun_us, "started_steady_us": started_steady_us})
         return started_us, started_steady_us
 
     def go(self) -> None:
@@ -124,6 +124,8 @@ def _become(launch: Json, go: int, problem: int, become: Execute) -> NoReturn:
 
 
 def _meant(program: str) -> str:
+    import difflib  # only here: each shim would wait for it
+
     close = difflib.get_close_matches(program, _COMMON, n=1, cutoff=0.75)
     return f"; did you mean {close[0]}?" if close and close[0] != program else ""
 

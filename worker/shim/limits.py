@@ -1,7 +1,6 @@
 """Main memory and processes of an attempt: how much it held at most, and its end once that was too much."""
 
 import os
-from dataclasses import dataclass, field
 
 from worker.shim import cgroups, table
 from worker.shim.files import Json
@@ -17,14 +16,15 @@ BOMB = 1000
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
-@dataclass
 class MemoryWatch:
     """Memory of one attempt. `record` is what the worker has set up (`worker.limits.node.NodeLimits.create`)."""
 
-    record: Json
-    #: The most that was seen, in bytes, without the page cache; None: nobody could look.
-    peak: int | None = None
-    _due: float = field(default=0.0, repr=False)
+    # No dataclass: what those import takes a shim longer to load than all else.
+    def __init__(self, record: Json) -> None:
+        self.record = record
+        #: The most that was seen, in bytes, without the page cache; None: nobody could look.
+        self.peak: int | None = None
+        self._due = 0.0
 
     def too_much(self, root: int, now: float) -> tuple[str, str] | None:
         """Return the failure, by name and in words, of processes below `root` that held more than they may or could."""

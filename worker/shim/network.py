@@ -6,7 +6,6 @@ Run as a program it tries that and fails where the kernel refuses, so that a wor
 import ctypes
 import fcntl
 import os
-import socket
 import struct
 
 LOOPBACK = "lo"
@@ -25,6 +24,8 @@ def isolate() -> None:
     if _LIBC.unshare(_CLONE_NEWNET):  # `os.unshare` is newer than Python 3.11
         number = ctypes.get_errno()
         raise OSError(number, f"no network namespace can be made: {os.strerror(number)}")
+    import socket  # only here: each shim would wait for it
+
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         found = fcntl.ioctl(control, _SIOCGIFFLAGS, _REQUEST.pack(LOOPBACK.encode(), 0))
         name, flags = _REQUEST.unpack(found)

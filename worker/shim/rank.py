@@ -21,6 +21,8 @@ FORWARDED = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
 LIBC = ctypes.CDLL(None, use_errno=True)
 #: Bytes of a mark.
 SPACE = 512
+#: Variable of the elastic agent with its times, which is none of the program's.
+AGENT_TIMES = "TORCHYARD_AGENT_TIMES"
 
 
 class ExitMark:
@@ -44,7 +46,7 @@ class ExitMark:
             "exit_code": code if code >= 0 else None,
             "signal": -code if code < 0 else None,
             "ended_us": time.time_ns() // 1000,
-            "steady_us": time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000,
+            "steady_us": steady_us(),
         }
         data = json.dumps(mark).encode()
         os.pwrite(self._descriptor, data, 0)
@@ -59,6 +61,29 @@ def note_pid(folder: str, rank: int, pid: int) -> None:
             mark.write(str(pid))
     except OSError:
         pass  # curves of a tracker then count as the first rank's
+
+
+def steady_us() -> int:
+    """Microseconds since the machine's boot, on a clock that nobody sets."""
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
+
+
+def note_start(folder: str, rank: int, marks: "dict[str, object]") -> None:
+    """``start-<rank>``: moments of the start, a line each. Those of rank 0 are told."""
+    if rank != 0:
+        return
+    text = "".join(f"{name} {value}\n" for name, value in marks.items())
+    try:
+        with open(os.path.join(folder, f"start-{rank}"), "a") as file:
+            file.write(text)
+    except OSError:
+        pass  # then these moments are not known
+
+
+def agent_marks() -> "dict[str, object]":
+    """Take the agent's times out of the environment."""
+    times = os.environ.pop(AGENT_TIMES, "").split()
+    return dict(zip(("agent", "agent-imported"), times, strict=False))
 
 
 def redirect(folder: str, rank: int) -> None:
@@ -141,6 +166,7 @@ def with_local_rank(program: list[str], option: str | None = None, index: str = 
 
 
 def main(arguments: list[str], become: Become = become) -> None:
+    marks_of_start = agent_marks() | {"rank": steady_us()}
     own = arguments.index("--")
     logs, marks, folder, *told = arguments[:own]
     program = with_local_rank(arguments[own + 1 :], *told)
@@ -152,7 +178,9 @@ def main(arguments: list[str], become: Become = become) -> None:
     def started(pid: int) -> None:
         mark.begin(pid)
         note_pid(marks, rank, pid)
+        note_start(marks, rank, marks_of_start | {"program": begun_us})
 
+    begun_us = steady_us()
     code = run(program, started, become)
     try:
         mark.write(code)

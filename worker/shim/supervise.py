@@ -34,8 +34,10 @@ UNKILLABLE_S = 60.0
 class Shim:
     """One attempt. `launch` is what the worker wrote (`worker.plan`)."""
 
-    def __init__(self, launch: Json, become: Execute = execute) -> None:
+    def __init__(self, launch: Json, become: Execute = execute, begun_us: int = 0) -> None:
         self.launch = launch
+        #: When this process began to be the shim, by the steady clock.
+        self.begun_us = begun_us or steady_us()
         self.become = become
         self.paths: dict[str, str] = launch["paths"]
         self.torchrun: bool = launch["torchrun"]
@@ -90,7 +92,7 @@ class Shim:
         fork = Fork(self.launch, self.become)
         self.main = fork.pid
         try:
-            started_us, self.started_steady_us = fork.record(self.paths["shim"])
+            started_us, self.started_steady_us = fork.record(self.paths["shim"], self.begun_us)
         except OSError as error:
             fork.abandon()
             return {"kind": "lost", "message": DISK_FULL} if error.errno in NO_SPACE else self.unusable(error)
@@ -341,10 +343,11 @@ def settle(descriptors: Iterable[str | int]) -> None:
 
 def stay_with(launch: str, ready: int, become: Execute = execute) -> None:
     """Be the shim of the attempt with this ``launch.json``; `ready` is closed once the job has begun or never will."""
+    begun_us = steady_us()
     LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     prefer_to_kill(GUARD)
     with open(launch, "rb") as file:
         content = json.loads(file.read())
     if content["secrets"]:
         content["env"].update(_read_secrets())
-    Shim(content, become).run(ready)
+    Shim(content, become, begun_us).run(ready)

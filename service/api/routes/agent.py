@@ -142,6 +142,13 @@ def result(attempt_id: AttemptId, message: wire.Result, ctx: Ctx, node: Node) ->
         reports.result(ctx.db, ctx.estimator, ctx.now_us(), node, attempt, message)
 
 
+@router.post("/attempts/{attempt_id}/start", status_code=NOTHING)
+def take_start(attempt_id: AttemptId, message: wire.NodeStart, ctx: Ctx, node: Node) -> None:
+    """Take what is known of the attempt's start by now."""
+    memory.of_node(ctx.db, ctx.memory, attempt_id, node)
+    reports.take_start(ctx.db, ctx.now_us(), attempt_id, message)
+
+
 @router.post("/attempts/{attempt_id}/stacks", status_code=NOTHING)
 def take_stacks(attempt_id: AttemptId, message: wire.StackDump, ctx: Ctx, node: Node) -> None:
     """Take what the attempt's processes on the node do."""

@@ -9,6 +9,7 @@ from starlette.concurrency import run_in_threadpool
 from service import lifecycle
 from service.api.answers import answer, known_tags, not_modified, tagged
 from service.api.auth import context, current, requires
+from service.api.middleware import RECEIVED
 from service.api.openapi import reference
 from service.api.routes.filters import AnyState, Limit, Listed
 from service.api.routes.router import api_router
@@ -71,7 +72,10 @@ def submit_job(
     spec = body.check(data)
     keyed = _idempotent(idempotency_key, b"submit", raw)
     reason = "".join(filter(str.isprintable, launcher_reason))
-    submission = Submission(caller=caller, spec=spec, launcher_reason=reason, advice=sized or None, **keyed)
+    received_us = request.scope.get(RECEIVED)
+    submission = Submission(
+        caller=caller, spec=spec, launcher_reason=reason, advice=sized or None, received_us=received_us, **keyed
+    )
     if dry_run:
         return answer(submit.check(ctx.db, ctx.store, submission))
     return _created(submit.submit(ctx.db, ctx.store, ctx.now_us, submission))
@@ -217,13 +221,19 @@ def discard_job(job_id: str, caller: Submitter, ctx: Ctx) -> Response:
 
 @router.post("/{job_id}/rerun", status_code=201, response_model=api.Job)
 def rerun_job(
-    job_id: str, caller: Submitter, ctx: Ctx, rerun: api.Rerun | None = None, idempotency_key: Key = None
+    request: Request,
+    job_id: str,
+    caller: Submitter,
+    ctx: Ctx,
+    rerun: api.Rerun | None = None,
+    idempotency_key: Key = None,
 ) -> Response:
     """Submits the job's spec again as a new job, from a checkpoint if asked."""
     asked = rerun or api.Rerun()
     body.check_values(dict(asked))
     keyed = _idempotent(idempotency_key, b"rerun", job_id.encode(), asked.model_dump_json().encode())
     submission = change.prepare_rerun(ctx.db, caller, job_id, asked, keyed)
+    submission = replace(submission, received_us=request.scope.get(RECEIVED))
     return _created(submit.submit(ctx.db, ctx.store, ctx.now_us, submission))
 
 
@@ -239,3 +249,9 @@ def list_events(
 def list_attempts(request: Request, job_id: str, caller: Reader, ctx: Ctx) -> Response:
     """The tries at running the job, the first one first."""
     return tagged(queries.attempts(ctx.db, caller, job_id, known_tags(request)))
+
+
+@router.get("/{job_id}/timing", response_model=list[api.StartTiming])
+def list_timing(job_id: str, caller: Reader, ctx: Ctx) -> Response:
+    """How each attempt's start went, hop by hop, from the request to the first step as far as it is known."""
+    return answer(queries.timing(ctx.db, caller, job_id))

@@ -4,6 +4,7 @@ import "./styles/base.css";
 import "./styles/home.css";
 import "./styles/jobs.css";
 import "./styles/job.css";
+import "./styles/stages.css";
 import "./styles/box.css";
 import "./styles/sweep.css";
 import "./styles/sharing.css";

@@ -35,6 +35,15 @@ class PendingPreemption(BaseModel):
         return (self.deadline_us - self.asked_us) // 1_000_000
 
 
+class StoredStart(BaseModel, frozen=True):
+    """The moments of an attempt's start, as they are stored in `attempts.start`."""
+
+    looked_us: int | None = None
+    """When the scheduling pass began that assigned it."""
+    node: wire.NodeStart | None = None
+    """What its first node has told."""
+
+
 @dataclass(frozen=True, slots=True)
 class AttemptRecord(Record):
     """A row of `attempts`, whole."""
@@ -60,6 +69,7 @@ class AttemptRecord(Record):
     gpu_time: dict[str, dict[str, int]] | None
     carried_from: AttemptId | None
     saved: bool
+    start: StoredStart | None
 
 
 class ClaimedOn(BaseModel, frozen=True):

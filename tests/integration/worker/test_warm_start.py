@@ -14,8 +14,9 @@ from tests.support.node import PYTHON, Box, ended, log
 from tests.support.processes import MARK
 from tests.support.wait import until
 from torchyard.injob import layout
-from torchyard.wire import Result
+from torchyard.wire import Result, StartMark
 from worker.attempts.folder import AttemptFolder
+from worker.attempts.starts import StartReader
 from worker.launching import warm
 from worker.launching.warm import ForkServers, ServerKey, key_of
 from worker.monitoring import inventory, processes, stacks
@@ -198,6 +199,13 @@ def test_ranks_train_bit_for_bit_the_same(pair: Pair, arguments: list[str]) -> N
     assert forked(warm)
     unseeded = [(each.at(layout.CODE) / f"unseeded-{rank}").read_text() for each in (cold, warm) for rank in range(2)]
     assert len(set(unseeded)) == 4
+    steps = ["shim", "started", "agent", "agent-imported", "rank", "program", "torch", "joined", "stepped"]
+    for folder in (cold, warm):
+        start = StartReader(folder, owner=os.getuid()).read()
+        assert start is not None
+        moments = [start.marks[StartMark(name)] for name in steps]
+        assert moments == sorted(moments)
+        assert start.warm is (folder is warm)
 
 
 RECORDED = """
@@ -240,6 +248,9 @@ def test_what_cannot_be_forked_is_executed(pair: Pair, code: str) -> None:
     (cold, first), (warm, second) = pair.run(files, launcher="python", command=["python", "train.py"])
     assert log(warm) == log(cold) == "1\n"
     assert outcome(second) == outcome(first)
+    start = StartReader(warm, owner=os.getuid()).read()
+    assert start is not None
+    assert (start.cold_reason or "").startswith("its program was executed: it")
 
 
 WAITS = "import os, time\nopen(f\"ready-{os.environ['RANK']}\", 'w').close()\ntime.sleep(600)\n"

@@ -66,6 +66,19 @@ def test_a_message_that_comes_five_times_runs_once(box: Yard) -> None:
     assert box.stop() == 0
 
 
+def test_the_start_is_told_from_the_message_to_the_first_instruction(box: Yard) -> None:
+    box.start()
+    attempt = box.fake.assign(["true"])
+    box.send(attempt)
+    result = box.settled(attempt)
+    start = result.start or box.fake.starts[attempt]
+    assert start.published_us is not None
+    assert start.published_us <= start.heard_us
+    names = ("claiming", "claimed", "prepared", "shim", "started")
+    assert [start.marks[wire.StartMark(name)] for name in names] == sorted(start.marks.values())
+    assert (start.warm, start.cold_reason) == (False, "warm start is off on this node (TORCHYARD_WARM_START)")
+
+
 def test_what_a_killed_program_leaves_among_its_temporary_files_goes_with_the_run(box: Yard) -> None:
     box.start()
     left = "import os, tempfile; print(tempfile.mkdtemp(), flush=True); os.kill(os.getpid(), 9)"

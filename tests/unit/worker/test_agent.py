@@ -10,6 +10,7 @@ import pytest
 from torchyard import wire
 from worker.agent import RENEW_S, Agent, Machine, remove
 from worker.attempts.folder import AttemptFolder
+from worker.attempts.starts import Heard
 from worker.control.accounts import UnixAccounts
 from worker.exceptions import RequestRefusedError, UnavailableError
 from worker.forward.attempt import FollowerTools
@@ -57,7 +58,7 @@ class World:
         )
         self.agent = Agent(node, self, self.register, tools)
 
-    def start(self, attempt: str) -> None:
+    def start(self, attempt: str, _: Heard) -> None:
         self.starts.append(attempt)
         if self.start_error:
             raise self.start_error

@@ -113,6 +113,16 @@ export function useStacks(job: Job) {
   });
 }
 
+/** How the start of each attempt went, the first one first. */
+export function useStarts(job: Job) {
+  return useQuery({
+    queryKey: ["job", job.id, "starts", versionKey(job)],
+    queryFn: () => unwrap(client.GET("/api/v1/jobs/{job_id}/timing", ofJob(job.id))),
+    enabled: job.attempt > 0,
+    ...useLiveness(job),
+  });
+}
+
 export function useAttempts(job: Job) {
   return useQuery({
     queryKey: ["job", job.id, "attempts", versionKey(job)],

@@ -9,6 +9,7 @@ import { Highlights } from "./Highlights";
 import { Outputs } from "./Outputs";
 import { Spent } from "./Spent";
 import { Stacks } from "./Stacks";
+import { StartTiming } from "./StartTiming";
 import { Timeline } from "./Timeline";
 import { Warnings } from "./Warnings";
 import { WhyBox } from "./WhyBox";
@@ -27,6 +28,7 @@ export function OverviewTab({ job }: { job: Job }) {
       <Timeline events={events} job={job} />
       <Spent job={job} events={events} />
       {job.discarded_at == null ? <Outputs job={job} /> : <Discarded at={job.discarded_at} />}
+      <StartTiming job={job} />
       <Events events={events} more={pages.hasNextPage} onMore={() => void pages.fetchNextPage()} />
     </>
   );

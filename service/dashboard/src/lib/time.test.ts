@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { age, day, duration, exactly, hour, moment, pieces, secondsBetween } from "./time";
+import { age, day, duration, exactly, hour, milliseconds, moment, pieces, secondsBetween } from "./time";
 
 describe("duration", () => {
   it("shows the two largest units", () => {
@@ -11,6 +11,10 @@ describe("duration", () => {
     expect(duration(86400 * 3 + 3600 * 4)).toBe("3d 4h");
     expect(duration(-5)).toBe("0.0s");
   });
+});
+
+it("tells milliseconds to a tenth where they are few", () => {
+  expect([milliseconds(0), milliseconds(3.44), milliseconds(1730.2)]).toEqual(["0.0 ms", "3.4 ms", "1,730 ms"]);
 });
 
 it("tells ages in one unit", () => {

@@ -66,6 +66,13 @@ export function duration(seconds: number): string {
   return `${amount(Math.floor(whole / 86400), "day")} ${amount(Math.floor((whole % 86400) / 3600), "hour")}`;
 }
 
+/** Milliseconds, to a tenth where they are few: `3.4 ms`, `1,730 ms`. */
+export function milliseconds(ms: number): string {
+  const digits = ms < 100 ? 1 : 0;
+  const form = { minimumFractionDigits: digits, maximumFractionDigits: digits };
+  return `${formatOf(JSON.stringify(form), () => new Intl.NumberFormat(undefined, form)).format(ms)} ms`;
+}
+
 /** A span in one coarse unit, for lists: `40s`, `12m`, `3h`, `5d`. */
 export function age(seconds: number): string {
   const whole = Math.max(0, Math.floor(seconds));

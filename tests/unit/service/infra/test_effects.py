@@ -25,24 +25,29 @@ class Receiver:
     def launch(self, node: str, attempt_id: str) -> None:
         self.told.append(("launch", node, attempt_id))
 
+    def trace(self, attempt_id: str) -> None:
+        self.told.append(("trace", attempt_id))
+
     def wake(self) -> None:
         self.told.append(("wake",))
 
 
 def test_each_effect_reaches_its_receiver_once() -> None:
     receiver = Receiver()
-    effects = Effects(cast("Hub", receiver), cast("Dispatcher", receiver), receiver.wake)
+    effects = Effects(cast("Hub", receiver), cast("Dispatcher", receiver), receiver.wake, receiver.trace)
     with create_engine("sqlite://").connect() as tx:
         unit = UnitOfWork(tx, 0)
         unit.tell_job("job-1")
         unit.tell_node("box")
         unit.nudge("box")
         unit.launch("far", "att-1")
+        unit.start("att-2")
         unit.wake_scheduler()
         effects.fire(unit)
     assert receiver.told == [
         ("launch", "far", "att-1"),
         ("nudge", "box"),
         ("notify", "job:job-1", "jobs", "node:box", "queue"),
+        ("trace", "att-2"),
         ("wake",),
     ]

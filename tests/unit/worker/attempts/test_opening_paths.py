@@ -27,6 +27,7 @@ ALLOWED = {
             "forward/blobs",
             "launching/environment",
             "launching/rendezvous",
+            "launching/shims",
             "launching/warm",
             "runtime",
         ),

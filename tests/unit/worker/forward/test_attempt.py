@@ -22,6 +22,7 @@ class Service:
         self.errors: dict[str, Exception] = {}
         self.log_bytes: dict[int, bytes] = {}
         self.results: list[wire.Result] = []
+        self.starts: list[wire.NodeStart] = []
         self.output_paths: list[str] = []
         self.blobs: set[str] = set()
 
@@ -30,8 +31,12 @@ class Service:
         if name in self.errors:
             raise self.errors[name]
 
-    def running(self, attempt: str, started_us: int) -> None:
+    def running(self, attempt: str, started_us: int, start: wire.NodeStart | None = None) -> None:
         self._called("running")
+
+    def start(self, attempt: str, start: wire.NodeStart) -> None:
+        self._called("start")
+        self.starts.append(start)
 
     def result(self, attempt: str, result: wire.Result) -> None:
         self._called("result")

@@ -1,0 +1,59 @@
+"""Start of an attempt, moment by moment, as its node has seen it."""
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+
+from torchyard.wire.protocol import Message, Text
+
+_MOST = 2**62
+
+
+class StartMark(StrEnum):
+    """Moment of a start on a node, in the order in which they come."""
+
+    #: The node is about to claim the attempt, and has.
+    CLAIMING = "claiming"
+    CLAIMED = "claimed"
+    #: Folder, code and environment are there.
+    PREPARED = "prepared"
+    #: The shim runs.
+    SHIM = "shim"
+    #: The first instruction of the job's main process.
+    STARTED = "started"
+    #: The elastic agent (torchrun) runs, and has imported PyTorch.
+    AGENT = "agent"
+    AGENT_IMPORTED = "agent-imported"
+    #: The wrapper of rank 0 runs, and has started its program.
+    RANK = "rank"
+    PROGRAM = "program"
+    #: Rank 0 has imported torch, joined the process group, made an optimizer step.
+    TORCH = "torch"
+    JOINED = "joined"
+    STEPPED = "stepped"
+
+
+_KNOWN = frozenset(StartMark)
+
+
+def _known(marks: Any) -> Any:
+    """Leave out what a newer node marks besides, and what is no time."""
+    if not isinstance(marks, dict):
+        return marks
+    return {name: at for name, at in marks.items() if name in _KNOWN and isinstance(at, int) and -_MOST < at < _MOST}
+
+
+class NodeStart(Message):
+    """``POST /agent/attempts/{id}/start``, and a part of `Started` and `Result`: 204. It may come again, with more."""
+
+    #: The node's clock when it heard of the attempt.
+    heard_us: int
+    #: The service's clock when it published the message that the node heard; None: a heartbeat's answer told of it.
+    published_us: int | None = None
+    #: Microseconds from then until each mark, by a clock that nobody sets.
+    marks: Annotated[dict[StartMark, int], BeforeValidator(_known)] = {}
+    #: Forked from a server that had PyTorch loaded; None: it has not begun.
+    warm: bool | None = None
+    #: Why it was not, or not in all of its processes.
+    cold_reason: Text | None = None
