@@ -143,6 +143,8 @@ class Node(Base):
     version: Mapped[str]
     runs_as_root: Mapped[bool]
     draining: Mapped[bool] = mapped_column(default=False)
+    #: Why it drains, in the administrator's words.
+    drain_message: Mapped[str | None]
     #: The maintenance (a reservation) that it drains for and takes jobs again after; NULL: an administrator's drain.
     maintenance: Mapped[str | None]
     #: Silent for too long; set by the monitor, which measures silence, and taken back by the next heartbeat.

@@ -13,14 +13,14 @@ from service.nodes import listing, maintenance, registration
 from torchyard import api
 
 
-def drain(db: Database, caller: Caller, name: str, now: int, *, stop_jobs: bool) -> api.Node:
+def drain(db: Database, caller: Caller, name: str, now: int, *, stop_jobs: bool, message: str = "") -> api.Node:
     """Give the node no new jobs; with `stop_jobs`, also ask its jobs to save their work and wait elsewhere."""
     with _changing(db, name, now) as unit:
-        registration.set_draining(unit.tx, name, True)
+        registration.set_draining(unit.tx, name, True, message)
         maintenance.keep_drained(unit.tx, name)
         if stop_jobs:
             registration.stop_jobs(unit.tx, name, caller.name, now)
-        audit.record(unit.tx, caller, "node.drain", name, now, stop_jobs=stop_jobs)
+        audit.record(unit.tx, caller, "node.drain", name, now, stop_jobs=stop_jobs, message=message)
     return listing.get_node(db, caller, name)
 
 

@@ -64,6 +64,7 @@ def _node(
         enforced=[word for word, limit in _LIMITS.items() if limit in (node.capabilities or ())],
         unenforced=node.unenforced,
         maintenance=node.maintenance,
+        drain_message=node.drain_message,
         offenders=node.offenders,
         devices=[_device(device, holders[node.name, device.uuid], latest) for device in devices],
         latest=latest,

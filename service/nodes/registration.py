@@ -57,12 +57,12 @@ def register(tx: Connection, message: wire.Register, now: int, heartbeat_s: floa
     node_devices.store(tx, message.node, devices)
 
 
-def set_draining(tx: Connection, node: str, draining: bool) -> None:
+def set_draining(tx: Connection, node: str, draining: bool, message: str = "") -> None:
     """Start or end a drain: a draining node gets no new jobs. Its end also gives devices another chance that are out
     of use for a fault. `lifecycle.Unknown` for a strange name.
     """
     _known(tx, node)
-    tx.execute(update(Node).where(Node.name == node).values(draining=draining))
+    tx.execute(update(Node).where(Node.name == node).values(draining=draining, drain_message=message or None))
     if not draining:
         node_devices.return_to_use(tx, node)
 

@@ -27,6 +27,7 @@ class _LoadedNode(NamedTuple):
     disk_free: int
     disk_floor: int | None
     maintenance: str | None
+    drain_message: str | None
 
 
 #: A row of `_DEVICES`.
@@ -75,7 +76,8 @@ class NodeLoader:
         closed, labels = self._closed(node), frozenset(node.labels or ())
         words = node.capabilities or ()
         knows_shares, isolates = Capability.GPU_SHARE in words, Capability.NETWORK_ISOLATION in words
-        key = (node.cpus, node.memory, labels, knows_shares, isolates, closed, node.maintenance, devices)
+        drains = node.maintenance, node.drain_message
+        key = (node.cpus, node.memory, labels, knows_shares, isolates, closed, drains, devices)
         known = self._known.get(node.name)
         if known is not None and known[0] == key:
             return known
@@ -87,6 +89,7 @@ class NodeLoader:
             closed=closed,
             labels=labels,
             maintenance=node.maintenance,
+            drain_message=node.drain_message,
             knows_shares=knows_shares,
             isolates=isolates,
         )

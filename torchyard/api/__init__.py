@@ -56,7 +56,7 @@ from torchyard.api.jobs import (
     Storage,
 )
 from torchyard.api.live import LiveTopics
-from torchyard.api.nodes import Holder, Invitation, NewInvitation, NewNode, Node, NodeDevice, NodeToken
+from torchyard.api.nodes import Holder, Invitation, NewDrain, NewInvitation, NewNode, Node, NodeDevice, NodeToken
 from torchyard.api.notices import Announcement, NewAnnouncement, NewPause, Notices, Pause
 from torchyard.api.problems import FieldProblem, Problem
 from torchyard.api.queue import Alternative, Calibration, QueueEntry, Reason, SourceCalibration, Why
@@ -101,6 +101,7 @@ __all__ = [
     "Metrics",
     "MissingBlobs",
     "NewAnnouncement",
+    "NewDrain",
     "NewInvitation",
     "NewNode",
     "NewPause",

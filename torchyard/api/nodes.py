@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 
 from torchyard.api.base import Resource
+from torchyard.api.notices import NoticeText
 from torchyard.quantities import Duration
 from torchyard.spec.base import NAME
 from torchyard.wire import DeviceKind, Topology
@@ -29,11 +30,22 @@ class Node(Resource):
     unenforced: str | None = None
     #: The reservation that it drains for; when that ends, it takes jobs again.
     maintenance: str | None = None
+    #: Why it drains, in the administrator's words.
+    drain_message: str | None = None
     #: Processes on GPUs that the queue has given to somebody else, or to nobody, in words.
     offenders: list[str] = []
     devices: list["NodeDevice"]
     #: Last telemetry sample of the node itself.
     latest: dict[str, float]
+
+
+class NewDrain(Resource):
+    """``POST /nodes/{name}/drain``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    #: Why, for everybody to read.
+    message: NoticeText = ""
 
 
 class NewInvitation(Resource):

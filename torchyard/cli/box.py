@@ -1,5 +1,6 @@
 """``nodes``: the box, its devices and who holds them."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from torchyard.api import Node, NodeDevice
+    from torchyard.client.client import Client
 
 
 def register(app: typer.Typer) -> None:
@@ -20,6 +22,7 @@ def register(app: typer.Typer) -> None:
 
 def nodes(
     drain: Annotated[str | None, typer.Option(metavar="NODE", help="Give this node no new jobs.")] = None,
+    message: Annotated[str, typer.Option(help="With --drain: why, for everybody to read.")] = "",
     resume: Annotated[str | None, typer.Option(metavar="NODE", help="Let this node take jobs again.")] = None,
     return_: Annotated[
         str | None,
@@ -42,7 +45,11 @@ def nodes(
         _invite(invite, expires, json=json)
         return
     with common.connect() as client:
-        changes = ((client.drain, drain), (client.resume, resume), (client.declare_dead, declare_dead))
+        changes = (
+            (partial(_drain, client, message=message), drain),
+            (client.resume, resume),
+            (client.declare_dead, declare_dead),
+        )
         for change, named in changes:
             if named:
                 change(named)
@@ -56,6 +63,12 @@ def nodes(
         _print_node(node)
     if not found:
         common.note("no node has registered: `yard up`, or `yard nodes --invite NODE`")
+
+
+def _drain(client: "Client", node: str, *, message: str) -> None:
+    from torchyard.api import NewDrain
+
+    client.drain(node, common.checked(NewDrain, {"message": message}).message)
 
 
 def _invite(node: str, expires: str, *, json: bool) -> None:
@@ -77,7 +90,7 @@ def _print_node(node: "Node") -> None:
 
     style = shown.STYLES.get(node.state, "red")
     seen = shown.ago(node.last_seen_at, shown.now())
-    why = " for maintenance" if node.maintenance else ""
+    why = " for maintenance" if node.maintenance else f": {node.drain_message}" if node.drain_message else ""
     facts = (
         f"  {shown.capacity(node)}  {node.cpus} cores, {format_size(node.memory)}, "
         f"{format_size(node.disk_free)} of disk free, seen {seen}, {shown.enforced(node)}"

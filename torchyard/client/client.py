@@ -183,9 +183,11 @@ class Client(LogCalls, FileCalls, SweepCalls, SharingCalls, SecretCalls):
         """The nodes, their devices and who holds them."""
         return list(self._pages(api.Node, "/nodes", {}))
 
-    def drain(self, node: str) -> api.Node:
-        """Give a node no new jobs; those that run go on."""
-        return self._post(api.Node, f"/nodes/{part(node)}/drain")
+    def drain(self, node: str, message: str = "") -> api.Node:
+        """Give a node no new jobs; those that run go on. `message` tells everybody why."""
+        body = api.NewDrain(message=message).model_dump(mode="json")
+        answer = self.connection.request("POST", f"/nodes/{part(node)}/drain", json=body)
+        return api.Node.model_validate_json(answer.content)
 
     def invite(self, node: str, asked: api.NewInvitation | None = None) -> api.Invitation:
         """Invite a machine as a node (administrators)."""

@@ -67,9 +67,11 @@ def drain(
     ctx: Ctx,
     caller: Admin,
     stop_jobs: Annotated[bool, Query(description="Also ask its jobs to save their work and wait elsewhere.")] = False,
+    new: api.NewDrain | None = None,
 ) -> Response:
     """Gives the node no new jobs; those that run go on unless `stop_jobs` is given."""
-    return answer(administration.drain(ctx.db, caller, name, ctx.now_us(), stop_jobs=stop_jobs))
+    message = new.message if new is not None else ""
+    return answer(administration.drain(ctx.db, caller, name, ctx.now_us(), stop_jobs=stop_jobs, message=message))
 
 
 @router.post("/{name}/resume", response_model=api.Node)

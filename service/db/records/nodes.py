@@ -32,6 +32,7 @@ class NodeRecord(Record):
     version: str
     runs_as_root: bool
     draining: bool
+    drain_message: str | None
     maintenance: str | None
     unreachable: bool
     cpus: int

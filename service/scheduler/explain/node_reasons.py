@@ -33,7 +33,9 @@ def closed(given: ReasonInputs, blocker: Blocker) -> Reason:
     if until is not None:
         message = f"node {blocker.node} takes no new jobs before its maintenance ends at {times.words(until)}"
         return Reason(code=blocker.closed.value, message=message, until=until)
-    return Reason(code=blocker.closed.value, message=f"node {blocker.node} {_CLOSED[blocker.closed]}")
+    said = given.state.nodes[blocker.node or ""].drain_message if blocker.closed is ClosedReason.DRAINING else None
+    why = f" ({said})" if said else ""
+    return Reason(code=blocker.closed.value, message=f"node {blocker.node} {_CLOSED[blocker.closed]}{why}")
 
 
 def no_gpus(_given: ReasonInputs, blocker: Blocker) -> Reason:

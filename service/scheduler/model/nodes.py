@@ -121,6 +121,8 @@ class NodeInfo:
     labels: frozenset[str] = frozenset()
     #: The maintenance that it drains for.
     maintenance: str | None = None
+    #: Why it drains, in the administrator's words.
+    drain_message: str | None = None
     #: Its worker supports jobs that share a GPU; an older version does not.
     knows_shares: bool = True
     #: Its worker can give a job a network of its own.

@@ -167,6 +167,20 @@ def test_only_administrators_drain(live: Live) -> None:
         assert node.get("/api/v1/nodes").status_code == 403
 
 
+def test_why_a_node_drains_is_told_until_it_is_resumed(live: Live) -> None:
+    add_node(live)
+    drained = live.client.post("/api/v1/nodes/box/drain", json={"message": "new fan"}).raise_for_status().json()
+    assert (drained["state"], drained["drain_message"]) == ("draining", "new fan")
+    (entry,) = live.client.get("/api/v1/audit").json()["items"]
+    assert entry["data"] == {"stop_jobs": False, "message": "new fan"}
+    box.add_job(live.context.db, gpus=1)
+    (job,) = live.client.get("/api/v1/jobs").json()["items"]
+    assert "(new fan)" in live.client.get(f"/api/v1/jobs/{job['id']}/why").text
+    assert live.client.post("/api/v1/nodes/box/drain", json={"message": "a\x1b[31m"}).status_code == 422
+    assert live.client.post("/api/v1/nodes/box/resume").json()["drain_message"] is None
+    assert live.client.post("/api/v1/nodes/box/drain").json()["drain_message"] is None
+
+
 def test_a_device_in_quarantine_is_returned_by_its_number(live: Live) -> None:
     uuids = add_node(live)
     with live.context.db.write() as tx:

@@ -71,6 +71,9 @@ function Words({ node }: { node: Node }) {
           again {maintenance === undefined ? "when that is over" : <>at <Time at={maintenance.ends_at} near={now} /></>}.
         </p>
       )}
+      {node.maintenance == null && node.drain_message != null && (
+        <p className="node-notice">Drains: {node.drain_message}</p>
+      )}
       {node.offenders.map((words) => <p key={words} className="node-notice offender" role="alert"><Message text={sentence(words)} now={now} /></p>)}
     </>
   );

@@ -201,6 +201,12 @@ def test_closed_nodes_and_unusable_gpus() -> None:
     assert found[2].until is None
 
 
+def test_why_a_node_drains_is_told_in_the_administrators_words() -> None:
+    closed = replace(node("c", closed=ClosedReason.DRAINING), drain_message="new fan, back at 18:00")
+    found = first(state(waits(1), nodes=(closed,)))
+    assert found.message.endswith("until an administrator resumes it (new fan, back at 18:00)")
+
+
 def test_a_gpu_that_cannot_be_used_is_named_beside_those_that_others_hold() -> None:
     squatted = Slot(uuid="d1", index=1, memory=80 * GIB, unusable="process 7 of eve holds it")
     half = replace(node("a", 1), slots=(*node("a", 1).slots, squatted))
