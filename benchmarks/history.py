@@ -17,16 +17,16 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
-from sqlalchemy import insert, text
+from sqlalchemy import func, insert, select, text
 
 from service import bootstrap
 from service.db.engine import Database
-from service.db.models import Attempt, Job, Member, Node, Project, Tag, User
+from service.db.models import Attempt, Job, Member, MetricSeries, Node, Project, Tag, User
 from service.identity.callers import Caller
-from service.jobs import find, queries
+from service.jobs import find, metric_filter, queries
 from tests.support import postgres
 from torchyard.spec import JobSpec
-from torchyard.states import JobState
+from torchyard.states import JOB_FINAL, JobState
 
 USERS, PROJECTS, TAGS, CHUNK = 20, 30, 500, 20_000
 START = 1_700_000_000_000_000
@@ -60,6 +60,7 @@ def fill(db: Database, ended: int, queued: int) -> None:
                 members = [{"attempt_id": f"att-{job['number']}", "node_rank": 0, "node": "old"} for job in over]
                 tx.execute(insert(Attempt), [_attempt(job) for job in over])
                 tx.execute(insert(Member), members)
+                tx.execute(insert(MetricSeries), [_series(job, chance) for job in over])
     with db.write() as tx:
         tx.execute(text("ANALYZE"))
 
@@ -91,13 +92,28 @@ def _attempt(job: dict[str, Any]) -> dict[str, Any]:
     return {"id": f"att-{job['number']}", "job_id": job["id"], "number": 1, "state": job["state"], **times}
 
 
+def _series(job: dict[str, Any], chance: random.Random) -> dict[str, Any]:
+    of_job = {"job_id": job["id"], "attempt_id": f"att-{job['number']}", "attempt": 1, "number": job["number"]}
+    return {
+        **of_job,
+        "stream": "0.jsonl",
+        "rank": 0,
+        "name": "val/accuracy",
+        "last_value": chance.random(),
+        "last_step": 9,
+    }
+
+
 def questions(db: Database) -> Iterator[tuple[str, Callable[[random.Random], object]]]:
     """Yield the lists by name."""
     admin, member = _caller("user-0", admin=True), _caller("user-7", admin=False)
 
     def page(caller: Caller, **filters: Any) -> object:
-        cursor = filters.pop("cursor", None)
-        return queries.page(db, caller, find.Filters(**filters), cursor, 50, None)
+        span = find.Span(limit=50, **{name: filters.pop(name) for name in ("cursor", "offset") if name in filters})
+        return queries.page(db, caller, find.Filters(**filters), span, None)
+
+    def metric(text: str) -> object:
+        return page(admin, metric=[metric_filter.parse(text)])
 
     yield "newest", lambda _: page(admin)
     yield "newest, of a member", lambda _: page(member)
@@ -120,12 +136,27 @@ def questions(db: Database) -> Iterator[tuple[str, Callable[[random.Random], obj
     yield "text, common", lambda _: page(admin, q="resnet")
     yield "text, rare", lambda chance: page(admin, q=f"bert-{chance.choice(WORDS)}-{chance.randrange(10_000)}")
     yield "text, none", lambda _: page(admin, q="nothing like it")
-    yield "counts", lambda _: queries.counts(db, admin, find.Filters())
-    yield "counts of a user", lambda chance: queries.counts(db, admin, find.Filters(user=f"u{chance.randrange(USERS)}"))
-    yield (
-        "counts of a project",
-        lambda chance: queries.counts(db, admin, find.Filters(project=f"p{chance.randrange(PROJECTS)}")),
-    )
+    yield "metric, half of all", lambda _: metric("val/accuracy>0.5")
+    yield "metric, rare", lambda _: metric("val/accuracy>0.9999")
+    yield "metric, none", lambda _: metric("val/accuracy>1")
+    yield "metric that no job has", lambda _: metric("val/loss<1")
+    yield "at the far end", lambda _: page(admin, offset=_far(db))
+    yield "at the far end of the ended", lambda _: page(admin, offset=_far(db) // 2, state=list(JOB_FINAL))
+
+    def counts(**filters: Any) -> object:
+        return queries.counts(db, admin, find.Filters(**filters), find.MOST)
+
+    yield "counts", lambda _: counts()
+    yield "counts of a user", lambda chance: counts(user=f"u{chance.randrange(USERS)}")
+    yield "counts of a project", lambda chance: counts(project=f"p{chance.randrange(PROJECTS)}")
+    yield "jobs by user", lambda _: queries.facets(db, admin, find.Filters(), "user")
+    yield "jobs by tag", lambda _: queries.facets(db, admin, find.Filters(), "tag")
+
+
+def _far(db: Database) -> int:
+    """Return how many jobs stand before the last page."""
+    with db.read() as tx:
+        return max(0, (tx.scalar(select(func.max(Job.number))) or 0) - 100)
 
 
 def _caller(user: str, *, admin: bool) -> Caller:

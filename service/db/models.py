@@ -583,8 +583,14 @@ class MetricSeries(Base):
     last_time_us: Mapped[int | None]
     last_value: Mapped[float | None]
     last_special: Mapped[int] = mapped_column(default=0)
+    #: Number of the job: lists are in its order.
+    number: Mapped[int] = mapped_column(server_default=text("0"))
 
-    __table_args__ = (UniqueConstraint("attempt_id", "stream", "name"),)
+    __table_args__ = (
+        UniqueConstraint("attempt_id", "stream", "name"),
+        # A list by a metric's newest value reads no whole row of the series that do not pass.
+        Index("ix_metric_series_name_number", "name", "number", "last_value"),
+    )
 
 
 class MetricPoint(Base):

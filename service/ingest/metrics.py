@@ -197,6 +197,7 @@ def _series(tx: Connection, attempt: AttemptIdentity, batch: MetricBatch, names:
             return known
         first = (tx.scalar(select(func.max(MetricSeries.id))) or 0) + 1
         # Another transaction of PostgreSQL may take the same ids or names: what is then missing is tried again.
+        number = tx.scalar(select(Job.number).where(Job.id == attempt.job_id))
         tx.execute(
             insert(tx, MetricSeries).on_conflict_do_nothing(),
             [
@@ -208,6 +209,7 @@ def _series(tx: Connection, attempt: AttemptIdentity, batch: MetricBatch, names:
                     "stream": batch.stream,
                     "rank": batch.rank,
                     "name": name,
+                    "number": number,
                 }
                 for n, name in enumerate(new)
             ],

@@ -2,15 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, ScalarSelect, Select, func, or_, select, true, union, union_all
 
-from service.db.models import Group, Job, Tag, User
+from service.db.models import Group, Job, MetricSeries, Tag, User
 from service.db.records.jobs import JobVersion
 from service.errors import field_problem
 from service.identity.callers import Caller
 from service.identity.visibility import readable
+from service.jobs import metric_filter
+from service.jobs.metric_filter import MetricFilter
 from service.jobs.versions import COLUMNS
 from torchyard.states import JobState
 
@@ -20,12 +22,17 @@ ID_PREFIX = "job-"
 MOST = 10_000
 #: Queries that a list is put together from at most.
 MOST_ALTERNATIVES = 32
+#: How many jobs of a list can be passed over at most.
+MAX_OFFSET = 1_000_000
 Query = TypeVar("Query", bound="Select[*tuple[Any, ...]]")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Filters:
-    """Filters of a list: an empty one lets everything pass, several states or tags are alternatives."""
+    """Filters of a list: an empty one lets everything pass, several states or tags are alternatives.
+
+    The tag "" is of jobs that have none.
+    """
 
     state: Sequence[JobState] = ()
     user: str | None = None
@@ -39,29 +46,40 @@ class Filters:
     """Only these, by number or id."""
     trials: bool = True
     """Jobs that belong to a sweep are shown."""
+    metric: Sequence[MetricFilter] = ()
+    """All of them must pass."""
 
 
-def page(
-    tx: Connection, caller: Caller, filters: Filters, cursor: str | None, limit: int
-) -> tuple[list[JobVersion], str | None]:
-    """Return the versions of the newest jobs that pass, of the caller's alone, and the cursor of the next page."""
-    before = None if cursor is None else position(cursor)
-    newest = [_newest(caller, each, before, limit + 1) for each in _alternatives(filters)]
-    numbers = union_all(*(select(each.subquery().c.number) for each in newest))
-    query = select(*COLUMNS).where(Job.number.in_(numbers)).order_by(Job.number.desc()).limit(limit + 1)
+@dataclass(frozen=True, kw_only=True)
+class Span:
+    """Part of a list: at most `limit` jobs after the cursor's, or after the first `offset` ones."""
+
+    limit: int
+    cursor: str | None = None
+    offset: int = 0
+    order: Literal["newest", "oldest"] = "newest"
+
+
+def page(tx: Connection, caller: Caller, filters: Filters, span: Span) -> tuple[list[JobVersion], str | None]:
+    """Return the versions of the jobs that pass, of the caller's alone, and the cursor of the next page."""
+    limit = span.limit
+    ordered = [_ordered(caller, each, span) for each in _alternatives(filters)]
+    numbers = union_all(*(select(each.subquery().c.number) for each in ordered)).subquery()
+    some = select(numbers.c.number).order_by(_by(numbers.c.number, span)).limit(limit + 1).offset(span.offset)
+    query = select(*COLUMNS).where(Job.number.in_(select(some.subquery().c.number))).order_by(_by(Job.number, span))
     rows = JobVersion.all(tx.execute(query))
     more = len(rows) > limit
     rows = rows[:limit]
     return rows, str(rows[-1].number) if more else None
 
 
-def counts(tx: Connection, caller: Caller, filters: Filters) -> dict[JobState, int]:
-    """Count the jobs that pass, by state, up to `MOST` of each; states without any are left out."""
+def counts(tx: Connection, caller: Caller, filters: Filters, most: int = MOST) -> dict[JobState, int]:
+    """Count the jobs that pass, by state, up to `most` of each; states without any are left out."""
     found: dict[JobState, int] = {}
     for state in filters.state or JobState:
         numbers = [_numbers(caller, each) for each in _alternatives(replace(filters, state=[state]))]
         some = numbers[0] if len(numbers) == 1 else select(union(*numbers).subquery())
-        if count := tx.scalar(select(func.count()).select_from(some.limit(MOST).subquery())):
+        if count := tx.scalar(select(func.count()).select_from(some.limit(most).subquery())):
             found[state] = count
     return found
 
@@ -78,20 +96,37 @@ def _alternatives(filters: Filters) -> list[Filters]:
     return [replace(filters, state=state, tag=tag) for state in states for tag in tags]
 
 
-def _newest(caller: Caller, filters: Filters, before: int | None, count: int) -> Select[Any]:
+def _by(number: Any, span: Span) -> Any:
+    return number.desc() if span.order == "newest" else number.asc()
+
+
+def _ordered(caller: Caller, filters: Filters, span: Span) -> Select[Any]:
+    place = _place(filters)
     query = _numbers(caller, filters)
-    place = Tag.number if len(filters.tag) == 1 else Job.number
-    if before is not None:
-        query = query.where(place < before)
-    return query.order_by(place.desc()).limit(count)
+    if span.cursor is not None:
+        last = position(span.cursor)
+        query = query.where(place < last if span.order == "newest" else place > last)
+    return query.order_by(_by(place, span)).limit(span.offset + span.limit + 1)
+
+
+def _place(filters: Filters) -> Any:
+    """Return the number in the index that the list is read from."""
+    if len(filters.tag) == 1 and filters.tag[0]:
+        return Tag.number
+    return MetricSeries.number if filters.metric else Job.number
 
 
 def _numbers(caller: Caller, filters: Filters) -> Select[Any]:
-    query: Select[Any] = select(Job.number)
-    if len(filters.tag) == 1:
-        query = query.join(Tag, Tag.number == Job.number).where(Tag.tag == filters.tag[0])
+    place = _place(filters)
+    query: Select[Any] = select(place.label("number")).distinct()
+    if place is Tag.number:
+        query = query.join(Job, Tag.number == Job.number).where(Tag.tag == filters.tag[0])
         filters = replace(filters, tag=())
-    return _filtered(query, caller, filters)
+    elif place is MetricSeries.number:
+        first, *others = filters.metric
+        query = query.join(Job, MetricSeries.number == Job.number).where(metric_filter.passes(first))
+        filters = replace(filters, metric=others)
+    return filtered(query, caller, filters)
 
 
 def position(cursor: str) -> int:
@@ -101,8 +136,9 @@ def position(cursor: str) -> int:
     return int(cursor)
 
 
-def _filtered(query: Query, caller: Caller, filters: Filters) -> Query:
-    query = query.where(readable(caller, Job))
+def filtered(query: Query, caller: Caller, filters: Filters) -> Query:
+    """Return a query of jobs with the conditions of those that pass and that the caller may read."""
+    query = query.where(readable(caller, Job), *(has_value(wanted) for wanted in filters.metric))
     if filters.state:
         query = query.where(Job.state.in_(filters.state) if len(filters.state) > 1 else Job.state == filters.state[0])
     if filters.user:
@@ -110,7 +146,7 @@ def _filtered(query: Query, caller: Caller, filters: Filters) -> Query:
     if filters.project:
         query = query.where(Job.project == filters.project)
     if filters.tag:
-        query = query.where(Job.id.in_(select(Tag.job_id).where(Tag.tag.in_(filters.tag))))
+        query = query.where(_tagged(filters.tag))
     if filters.q or filters.refs:
         query = query.where(*([_matches(filters.q.strip())] if filters.q else []), _named(filters.refs))
     if filters.group:
@@ -118,6 +154,18 @@ def _filtered(query: Query, caller: Caller, filters: Filters) -> Query:
     if not filters.trials:
         query = query.where(Job.group_id.is_(None))
     return query
+
+
+def has_value(wanted: MetricFilter) -> ColumnElement[bool]:
+    """Return the condition of jobs whose metric passes."""
+    return Job.number.in_(select(MetricSeries.number).where(metric_filter.passes(wanted)))
+
+
+def _tagged(tags: Sequence[str]) -> ColumnElement[bool]:
+    alternatives: list[ColumnElement[bool]] = [Job.id.in_(select(Tag.job_id).where(Tag.tag.in_(tags)))]
+    if "" in tags:
+        alternatives.append(Job.number.not_in(select(Tag.number)))
+    return or_(*alternatives)
 
 
 def _group(ref: str) -> ScalarSelect[str] | str:

@@ -16,7 +16,7 @@ from service.identity.visibility import may_read, may_read_env, readable
 from service.infra.etags import etag
 from service.infra.times import moment
 from service.jobs import present as job_pages
-from service.jobs.find import Filters, position
+from service.jobs.find import Filters, has_value, position
 from torchyard import api
 from torchyard.ids import JobId
 from torchyard.states import JOB_FINAL, JobState, StopReason
@@ -72,6 +72,8 @@ def _filtered(query: Select[Any], filters: Filters) -> Select[Any]:
         query = query.where(exists().where(Job.group_id == Group.id, Job.state.in_(filters.state)))
     if filters.tag:
         query = query.where(exists().where(Job.group_id == Group.id, Tag.job_id == Job.id, Tag.tag.in_(filters.tag)))
+    for wanted in filters.metric:
+        query = query.where(exists().where(Job.group_id == Group.id, has_value(wanted)))
     return query
 
 

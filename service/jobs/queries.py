@@ -16,6 +16,7 @@ from service.errors import not_found
 from service.identity.callers import Caller
 from service.identity.visibility import readable
 from service.infra.etags import Tagged, etag, names
+from service.jobs import facets as job_facets
 from service.jobs import find, present, versions
 from torchyard import api
 from torchyard.ids import JobId
@@ -80,11 +81,11 @@ def with_owners(db: Database, job_ids: Sequence[JobId]) -> list[tuple[JobOwner, 
 
 
 def page(
-    db: Database, caller: Caller, filters: find.Filters, cursor: str | None, limit: int, known: str | None
+    db: Database, caller: Caller, filters: find.Filters, span: find.Span, known: str | None
 ) -> Tagged[api.Page[api.Job]]:
-    """Return a page of the jobs that the caller may read, the newest first."""
+    """Return a part of the list of jobs that the caller may read."""
     with db.read() as tx:
-        rows, following = find.page(tx, caller, filters, cursor, limit)
+        rows, following = find.page(tx, caller, filters, span)
         current = versions.tag_of_list(rows, following, caller)
         if names(known, current):
             return Tagged(current, None)
@@ -92,10 +93,16 @@ def page(
     return Tagged(current, api.Page[api.Job](items=items, next=following))
 
 
-def counts(db: Database, caller: Caller, filters: find.Filters) -> dict[JobState, int]:
-    """Count the jobs of a list, by state."""
+def counts(db: Database, caller: Caller, filters: find.Filters, most: int) -> dict[JobState, int]:
+    """Count the jobs of a list, by state, up to `most` of each."""
     with db.read() as tx:
-        return find.counts(tx, caller, filters)
+        return find.counts(tx, caller, filters, most)
+
+
+def facets(db: Database, caller: Caller, filters: find.Filters, by: api.FacetKind) -> list[api.Facet]:
+    """Count the jobs of a list by whose, what, or which sweep's they are, the largest first."""
+    with db.read() as tx:
+        return job_facets.load(tx, caller, filters, by)
 
 
 def events(

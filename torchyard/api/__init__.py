@@ -45,6 +45,8 @@ from torchyard.api.identity import (
 )
 from torchyard.api.jobs import (
     Event,
+    Facet,
+    FacetKind,
     HeldDevice,
     Job,
     JobChanges,
@@ -81,6 +83,8 @@ __all__ = [
     "DeviceTimeline",
     "DryRun",
     "Event",
+    "Facet",
+    "FacetKind",
     "FieldProblem",
     "Group",
     "HeldDevice",

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -100,6 +100,8 @@ class Job(Resource):
     inexact: str | None = None
     #: Why its newest checkpoint could not be written; None once one was.
     unsaved: str | None = None
+    #: Place in the queue, from 1; only lists in the order of the queue tell it.
+    place: int | None = None
 
 
 class JobCounts(Resource):
@@ -108,6 +110,20 @@ class JobCounts(Resource):
     states: dict[JobState, int]
     most: int
     """Jobs of a state that are counted at most: a count that reaches it means so many or more."""
+
+
+#: What the jobs of a list are counted by.
+FacetKind = Literal["user", "project", "sweep", "tag"]
+
+
+class Facet(Resource):
+    """Jobs of a list that have one user, project, sweep or tag, by state."""
+
+    #: What a list is filtered by for these jobs: a name, or a sweep's number; empty for those without sweep or tag.
+    value: str
+    #: What people call it.
+    title: str
+    states: dict[JobState, int]
 
 
 class JobChanges(Resource):

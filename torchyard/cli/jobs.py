@@ -35,13 +35,24 @@ def ls(
     project: Annotated[str | None, typer.Option(help="Only this project's jobs.")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Only jobs with this tag; may be repeated.")] = None,
     q: Annotated[str | None, typer.Option("--query", "-q", help="Only jobs whose name contains this.")] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(help="Only jobs whose newest value is so, such as 'val/accuracy>0.9'; may be repeated."),
+    ] = None,
     trials: Annotated[bool, typer.Option("--trials", help="Each job of a sweep, instead of a row for all.")] = False,
     limit: Annotated[int, typer.Option("--limit", "-n", help="At most so many, the newest.", min=1)] = 30,
     json: common.Json = False,
 ) -> None:
     """List sweeps, then jobs: running, then queued, then ended."""
     with common.connect() as client:
-        filters: dict[str, Any] = {"state": state, "user": user, "project": project, "tag": tag, "q": q}
+        filters: dict[str, Any] = {
+            "state": state,
+            "user": user,
+            "project": project,
+            "tag": tag,
+            "metric": metric,
+            "q": q,
+        }
         if json:
             common.print_json(client.jobs(limit=limit, **filters))
             return

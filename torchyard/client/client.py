@@ -84,8 +84,8 @@ class Client(LogCalls, FileCalls, SweepCalls, SharingCalls, SecretCalls):
         return self._get(api.Job, f"/jobs/{part(job)}")
 
     def jobs(self, *, limit: int | None = None, **filters: str | Sequence[str] | None) -> Iterator[api.Job]:
-        """Jobs, newest first; `filters` are ``state``, ``user``, ``project``, ``tag``, ``q``, ``group`` (a sweep) and
-        ``trials`` (``"false"``: none that belong to a sweep).
+        """Jobs, newest first; `filters` are ``state``, ``user``, ``project``, ``tag``, ``q``, ``metric`` (such as
+        ``val/loss<0.3``), ``group`` (a sweep) and ``trials`` (``"false"``: none that belong to a sweep).
         """
         return self._pages(api.Job, "/jobs", filters, limit)
 

@@ -1,7 +1,7 @@
 """``/jobs``: submit, find, follow and change."""
 
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import Depends, Header, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
@@ -21,6 +21,7 @@ from service.identity.callers import Caller
 from service.infra.etags import etag as make_etag
 from service.jobs import body, change, find, queries, sizing, submit
 from service.jobs.submission import Submission
+from service.queue import waiting_jobs
 from torchyard import api
 from torchyard.spec import JobSpec
 
@@ -106,13 +107,22 @@ def list_jobs(
     refs: Annotated[str, Query(max_length=10_000, description="Only these: numbers or ids, with commas")] = "",
     cursor: str | None = None,
     limit: Limit = 50,
+    offset: Annotated[int, Query(ge=0, le=find.MAX_OFFSET, description="How many jobs of the list to pass over.")] = 0,
+    order: Annotated[
+        Literal["newest", "oldest", "queue"],
+        Query(description="`queue` has the jobs that wait alone, by their places in the queue, which it tells."),
+    ] = "newest",
 ) -> Response:
-    """Jobs that the caller may read, the newest first; several states or tags are alternatives. `group` shows the
-    trials of one sweep alone, ``trials=false`` none of any sweep.
+    """Jobs that the caller may read, the newest first; several states or tags are alternatives, and an empty tag is
+    none. `group` shows the trials of one sweep alone, ``trials=false`` none of any sweep.
     """
     named = [ref for ref in map(str.strip, refs.split(",")) if ref]
-    narrowed = replace(filters, group=group, trials=trials, refs=named)
-    return tagged(queries.page(ctx.db, caller, narrowed, cursor, limit, known_tags(request)))
+    narrowed, known = replace(filters, group=group, trials=trials, refs=named), known_tags(request)
+    if order == "queue":
+        part = find.Span(limit=limit, cursor=cursor, offset=offset)
+        return tagged(waiting_jobs.page(ctx.db, ctx.loader, ctx.now_us(), caller, narrowed, part, known))
+    span = find.Span(limit=limit, cursor=cursor, offset=offset, order=order)
+    return tagged(queries.page(ctx.db, caller, narrowed, span, known))
 
 
 @router.get("/counts", response_model=api.JobCounts)
@@ -121,11 +131,24 @@ def count_jobs(
     caller: Reader,
     ctx: Ctx,
     filters: AnyState,
+    most: Annotated[
+        int, Query(ge=1, le=find.MAX_OFFSET, description="How many jobs of a state to count at most.")
+    ] = find.MOST,
 ) -> Response:
     """How many jobs a list with these filters would have, by state."""
-    states = queries.counts(ctx.db, caller, filters)
+    states = queries.counts(ctx.db, caller, filters, most)
     etag = make_etag(states)
-    return not_modified(request, etag) or answer(api.JobCounts(states=states, most=find.MOST), tag=etag)
+    return not_modified(request, etag) or answer(api.JobCounts(states=states, most=most), tag=etag)
+
+
+@router.get("/facets", response_model=list[api.Facet])
+def list_facets(request: Request, caller: Reader, ctx: Ctx, filters: Listed, by: api.FacetKind) -> Response:
+    """The users, projects, sweeps or tags of a list with these filters, each with its jobs by state, the largest
+    first; at most 500.
+    """
+    found = queries.facets(ctx.db, caller, filters, by)
+    etag = make_etag(by, found)
+    return not_modified(request, etag) or answer(found, tag=etag)
 
 
 @router.get("/{job_id}", response_model=api.Job)

@@ -274,10 +274,12 @@ def test_a_page_that_becomes_the_last_is_a_change(live_service: Live) -> None:
     assert (again.status_code, again.json()["next"]) == (200, None)
 
 
-def add_series(live: Live, job_id: str, attempt: str, name: str, value: float, **values: Any) -> None:
+def add_series(live: Live, job_id: str, attempt_id: str, name: str, value: float, **values: Any) -> None:
     row = {"stream": "s", "rank": 0, "attempt": 1, "last_step": 1, "last_time_us": live.context.now_us(), **values}
     with live.context.db.write() as tx:
-        tx.execute(insert(MetricSeries).values(job_id=job_id, attempt_id=attempt, name=name, last_value=value, **row))
+        tx.execute(
+            insert(MetricSeries).values(job_id=job_id, attempt_id=attempt_id, name=name, last_value=value, **row)
+        )
 
 
 def test_a_running_job_shows_devices_progress_and_values(live_service: Live) -> None:
@@ -569,5 +571,77 @@ def test_lists_by_several_values_are_those_of_each(live_service: Live, monkeypat
         assert numbers(tag=["a", "b"], state="cancelled", cursor=3) == [2]
         assert counted(tag=["a", "b"]) == {"queued": 4, "cancelled": 2}
     assert numbers(q=job["id"][:20]) == [1]
-    monkeypatch.setattr(find, "MOST", 3)
-    assert counted() == {"queued": 3, "cancelled": 2}
+    assert counted(most=3) == {"queued": 3, "cancelled": 2}
+
+
+def numbers(live: Live, **params: Any) -> list[int]:
+    answer = live.client.get(JOBS, params=params)
+    assert answer.status_code == 200, answer.text
+    return [job["number"] for job in answer.json()["items"]]
+
+
+def test_a_part_of_a_list_in_either_order(live_service: Live) -> None:
+    for _ in range(5):
+        submit(live_service, tags=["a"])
+    assert numbers(live_service, offset=1, limit=2) == [4, 3]
+    assert numbers(live_service, order="oldest", limit=2) == [1, 2]
+    page = live_service.client.get(JOBS, params={"order": "oldest", "limit": 2, "offset": 1, "tag": "a"}).json()
+    assert [job["number"] for job in page["items"]] == [2, 3]
+    assert numbers(live_service, order="oldest", cursor=page["next"]) == [4, 5]
+    assert numbers(live_service, state=["queued", "running"], offset=4) == [1]
+    assert numbers(live_service, offset=9) == []
+
+
+def test_jobs_by_a_metrics_newest_value(live_service: Live) -> None:
+    jobs = [submit(live_service, tags=["a"]) for _ in range(4)]
+    for job, values in zip(jobs, ([0.7, 0.95], [0.91], [0.2], []), strict=True):
+        attempt = run(live_service, job["id"])
+        for number, value in enumerate(values, 1):
+            about = {"number": job["number"], "attempt": number, "stream": str(number)}
+            add_series(live_service, job["id"], attempt, "val/accuracy", value, **about)
+    add_series(live_service, jobs[1]["id"], attempt, "val/accuracy", 0.1, number=2, rank=1, stream="other")
+
+    def found(*metric: str, **more: Any) -> list[int]:
+        return numbers(live_service, metric=list(metric), **more)
+
+    assert found("val/accuracy>0.9") == [2, 1]
+    assert found("val/accuracy > 0.9", order="oldest", limit=1) == [1]
+    assert found("val/accuracy<=0.91", tag="a", state=["running", "failed"]) == [3, 2]
+    assert found("val/accuracy>0.2", "val/accuracy<0.95") == [2]
+    assert found("val/accuracy=0.7") == []  # an earlier attempt's
+    assert found("val/loss>0") == []
+    for wrong in ("val/accuracy", "> 0.9", "val/accuracy>high", "a>1>2"):
+        assert problem(live_service.client.get(JOBS, params={"metric": wrong})) == (422, "invalid-request", ["metric"])
+    counts = live_service.client.get(f"{JOBS}/counts", params={"metric": "val/accuracy>0.9"}).json()
+    assert counts["states"] == {"running": 2}
+
+
+def test_a_metric_that_is_sent_is_found_by_its_value(live_service: Live) -> None:
+    job = submit(live_service)
+    attempt = run(live_service, job["id"])
+    report(live_service, attempt, 0, 1, loss=0.25)
+    assert numbers(live_service, metric="loss<0.3") == [1]
+
+
+def test_jobs_are_counted_by_whose_and_what_they_are(live_service: Live) -> None:
+    submit(live_service, tags=["a", "b"], project="vision")
+    submit(live_service, tags=["a"])
+    submit(live_service)
+    live_service.client.post(f"{JOBS}/3/cancel")
+    sweep = submit(live_service, command=["t", "{lr}"], sweep={"parameters": {"lr": [1, 2]}})
+
+    def by(kind: str, **params: Any) -> list[tuple[str, str, dict[str, int]]]:
+        items = live_service.client.get(f"{JOBS}/facets", params={"by": kind, **params}).json()
+        return [(each["value"], each["title"], each["states"]) for each in items]
+
+    assert by("project") == [
+        ("default", "default", {"queued": 3, "cancelled": 1}),
+        ("vision", "vision", {"queued": 1}),
+    ]
+    assert by("tag", state="queued") == [("", "", {"queued": 2}), ("a", "a", {"queued": 2}), ("b", "b", {"queued": 1})]
+    swept = (str(sweep["number"]), sweep["name"], {"queued": 2})
+    assert by("sweep") == [("", "", {"queued": 2, "cancelled": 1}), swept]
+    assert by("user", q="like nothing else") == []
+    assert [sum(each[2].values()) for each in by("user")] == [5]
+    assert numbers(live_service, tag="", state="cancelled") == [3]
+    assert numbers(live_service, tag=["", "b"], trials=False) == [3, 1]
