@@ -76,6 +76,7 @@ ACTIONS: Final[dict[tuple[str, str], str]] = {
     ("GET", "/session/oidc/callback"): "session.open",
     ("DELETE", "/session"): "session.close",
     ("POST", "/session/codes"): "session.make-code",
+    ("POST", "/users/{name}/sign-in-codes"): "session.make-code",
     ("PUT", "/live/{stream}"): "stream.follow",
 }
 #: Actions whose success is always a change, and that no transaction records. The others record what they change

@@ -34,6 +34,7 @@ def _token(record: _OwnedToken) -> dict[str, Any]:
         "created_at": moment(record.created_us),
         "expires_at": None if record.expires_us is None else moment(record.expires_us),
         "last_used_at": None if record.last_used_us is None else moment(record.last_used_us),
+        "session": record.parent_id is not None,
     }
 
 

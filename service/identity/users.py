@@ -1,5 +1,7 @@
 """Users."""
 
+from datetime import datetime
+
 from sqlalchemy import Connection, func, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
@@ -32,12 +34,20 @@ def _user(record: UserRecord, warnings: unix_accounts.AccountWarnings) -> api.Us
     )
 
 
-def list_users(db: Database) -> list[api.User]:
-    """Return all users, by name."""
+def list_users(db: Database, caller: Caller) -> list[api.User]:
+    """Return all users, by name; to administrators also when they were last seen."""
     query = select(User.__table__).order_by(User.name)
     with db.read() as tx:
         warnings = unix_accounts.AccountWarnings(tx)
-        return [_user(each, warnings) for each in UserRecord.each(tx.execute(query))]
+        found = [_user(each, warnings) for each in UserRecord.each(tx.execute(query))]
+        seen = _last_seen(tx) if caller.admin else {}
+    return [each.model_copy(update={"last_seen_at": seen.get(each.id)}) for each in found]
+
+
+def _last_seen(tx: Connection) -> dict[str, datetime]:
+    """Return when a token of a user's, other than a node's, was last used, by user id."""
+    used = select(Token.user_id, func.max(Token.last_used_us)).where(Token.node.is_(None)).group_by(Token.user_id)
+    return {user_id: moment(at) for user_id, at in tx.execute(used) if at is not None}
 
 
 def own_user(db: Database, caller: Caller) -> api.User:

@@ -35,6 +35,8 @@ class User(Resource):
     role: Role = "member"
     #: The project of a service account, which reaches no other and signs in nowhere; null: a person.
     project: str | None = None
+    #: When a token or session of theirs was last used, to some five minutes; in lists for administrators alone.
+    last_seen_at: datetime | None = None
 
 
 class Token(Resource):
@@ -46,6 +48,8 @@ class Token(Resource):
     created_at: datetime
     expires_at: datetime | None
     last_used_at: datetime | None
+    #: It is a browser that is signed in: revoked it is signed out, and it cannot be rotated.
+    session: bool = False
 
 
 class NewToken(Token):
@@ -142,7 +146,7 @@ class SignInWays(Resource):
 
 
 class SignInCode(Resource):
-    """Opens one session as its maker: ``<url>/#login=<code>``."""
+    """Opens one session, as its maker or as the user that it was made for: ``<url>/#login=<code>``."""
 
     code: str
     expires_at: datetime

@@ -33,6 +33,7 @@ def register(app: typer.Typer) -> None:
     people.callback()(users)
     people.command("add")(add)
     people.command("set")(change)
+    people.command("link")(link)
     people.command("remove")(remove)
     app.add_typer(people, name="users")
     work = typer.Typer(help="List, create and change projects.", invoke_without_command=True, rich_markup_mode=None)
@@ -197,6 +198,16 @@ def change(
         common.note(f"{changed.name}: {'active' if changed.active else 'deactivated'}{special}")
         if changed.warning:
             common.warn(changed.warning)
+
+
+def link(name: Annotated[str, typer.Argument(help="The user's name.")], json: common.Json = False) -> None:
+    """Print a link by which a user signs in to the dashboard, once and within a day (administrators)."""
+    with common.connect() as client:
+        address = client.sign_in_link(name)
+    if json:
+        common.print_json({"url": address})
+    else:
+        common.line(address)
 
 
 def remove(name: Annotated[str, typer.Argument(help="The user's name.")]) -> None:

@@ -30,6 +30,11 @@ class SharingCalls:
         """End a user's tokens and sessions; jobs and usage stay, and `change_user` can bring the user back."""
         self._send("DELETE", f"/users/{_part(name)}")
 
+    def sign_in_link(self, name: str) -> str:
+        """An address that opens the dashboard as another user (administrators); it counts once and for a day."""
+        answer = self.connection.request("POST", f"/users/{_part(name)}/sign-in-codes", retry=False)
+        return f"{self.connection.url}/#login={api.SignInCode.model_validate_json(answer.content).code}"
+
     def projects(self) -> list[api.Project]:
         """All projects, by name."""
         return _PROJECTS.validate_json(self._send("GET", "/projects"))

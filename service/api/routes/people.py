@@ -11,7 +11,7 @@ from service.api.answers import CSV_RESPONSE, answer
 from service.api.auth import context, requires
 from service.api.routes.router import api_router
 from service.context import Context
-from service.identity import audit, projects, refusals, tokens, users
+from service.identity import audit, projects, refusals, sessions, tokens, users
 from service.identity.callers import Caller
 from torchyard import api
 from torchyard.api.sharing import UserChanges
@@ -41,10 +41,10 @@ def settings(caller: Reader, ctx: Ctx) -> Response:
     )
 
 
-@router.get("/users", response_model=list[api.User], dependencies=[requires("read")])
-def list_users(ctx: Ctx) -> Response:
-    """Everybody, by name."""
-    return answer(users.list_users(ctx.db))
+@router.get("/users", response_model=list[api.User])
+def list_users(caller: Reader, ctx: Ctx) -> Response:
+    """Everybody, by name; for administrators with when they were last seen."""
+    return answer(users.list_users(ctx.db, caller))
 
 
 @router.post("/users", status_code=201, response_model=api.User)
@@ -63,6 +63,13 @@ def change_user(request: Request, name: str, changes: UserChanges, caller: Admin
 def delete_user(request: Request, name: str, caller: Admin, ctx: Ctx) -> None:
     """Deactivates a user: tokens and sessions end. The name, usage and jobs stay; those that wait or run go on."""
     users.deactivate_user(ctx.db, request.app.state.tokens, caller, name, ctx.now_us())
+
+
+@router.post("/users/{name}/sign-in-codes", status_code=201, response_model=api.SignInCode)
+def make_sign_in_code(request: Request, name: str, caller: Admin, ctx: Ctx) -> Response:
+    """A code for a link by which a user signs in without a token; it counts once and for a day."""
+    made = sessions.make_link_code(ctx.db, request.app.state.codes, caller, name, ctx.now_us())
+    return answer(made, status=201, headers={"Cache-Control": "no-store"})
 
 
 @router.get("/tokens", response_model=list[api.Token])

@@ -1,6 +1,7 @@
 import "uplot/dist/uPlot.min.css";
 import "./styles/tokens.css";
 import "./styles/base.css";
+import "./styles/people.css";
 import "./styles/home.css";
 import "./styles/jobs.css";
 import "./styles/job.css";

@@ -27,6 +27,10 @@ const jobPage = lazyRouteComponent(() => import("./job/JobPage"), "JobPage");
 const boxPage = lazyRouteComponent(() => import("./box/BoxPage"), "BoxPage");
 const sweepPage = lazyRouteComponent(() => import("./sweep/SweepPage"), "SweepPage");
 const auditPage = lazyRouteComponent(() => import("./audit/AuditPage"), "AuditPage");
+const peoplePage = lazyRouteComponent(() => import("./people/PeoplePage"), "PeoplePage");
+const accountPage = lazyRouteComponent(() => import("./account/AccountPage"), "AccountPage");
+const projectsPage = lazyRouteComponent(() => import("./projects/ProjectsPage"), "ProjectsPage");
+const projectPage = lazyRouteComponent(() => import("./projects/ProjectPage"), "ProjectPage");
 const sharingPage = lazyRouteComponent(() => import("./sharing/SharingPage"), "SharingPage");
 
 const jobRoute = createRoute({ getParentRoute: () => rootRoute, path: "/jobs/$jobId", component: jobPage });
@@ -41,6 +45,14 @@ const sharingRoute = createRoute({ getParentRoute: () => rootRoute, path: "/shar
 
 const auditRoute = createRoute({ getParentRoute: () => rootRoute, path: "/audit", component: auditPage });
 
+const peopleRoute = createRoute({ getParentRoute: () => rootRoute, path: "/people", component: peoplePage });
+
+const accountRoute = createRoute({ getParentRoute: () => rootRoute, path: "/account", component: accountPage });
+
+const projectsRoute = createRoute({ getParentRoute: () => rootRoute, path: "/projects", component: projectsPage });
+
+const projectRoute = createRoute({ getParentRoute: () => rootRoute, path: "/projects/$project", component: projectPage });
+
 const boxRoute = createRoute({ getParentRoute: () => rootRoute, path: "/box", component: boxPage });
 
 const compareRoute = createRoute({
@@ -51,6 +63,7 @@ const compareRoute = createRoute({
 });
 
 const routeTree = rootRoute.addChildren([
+  peopleRoute, accountRoute, projectsRoute, projectRoute,
   homeRoute, jobRoute.addChildren([jobOverviewRoute, jobTabRoute]), sweepRoute, boxRoute, sharingRoute, auditRoute,
   compareRoute,
 ]);

@@ -17,6 +17,7 @@ Submit = Callable[..., dict[str, Any]]
 AXE = Path(__file__).parents[3] / "service" / "dashboard" / "node_modules" / "axe-core" / "axe.min.js"
 TABS = ("charts", "log", "checkpoints", "machine", "spec")
 GRAVE = {"serious", "critical"}
+ADMINISTRATION = ["/audit", "/people", "/account", "/projects", "/projects/default"]
 #: Faults with the places that have them; what fades in is judged as it stays, and what is folded as it unfolds.
 FAULTS = """async () => {
     document.querySelectorAll("details").forEach(each => { each.open = true; });
@@ -69,6 +70,11 @@ def paths(submit: Submit, node: Agent, live_service: Live) -> list[str]:
     post(
         "/api/v1/reservations", json={"name": "demo day", "nodes": [], "gpus": 1, "users": [done["user"]], **span}
     ).raise_for_status()
+    post("/api/v1/users", json={"name": "ada"}).raise_for_status()
+    post("/api/v1/users", json={"name": "ci", "project": "default"}).raise_for_status()
+    live_service.client.put("/api/v1/projects/default/members/ada").raise_for_status()
+    for path in ("/api/v1/secrets/KEY", "/api/v1/projects/default/secrets/KEY"):
+        live_service.client.put(path, json={"value": "hush"}).raise_for_status()
     node.offenders = ["process 4242 of root computes on GPU 3 without a job"]
     node.orders()
     jobs = [
@@ -76,7 +82,7 @@ def paths(submit: Submit, node: Agent, live_service: Live) -> list[str]:
         for number in (1, done["number"], gone["number"], running["number"], waiting["number"], later["number"])
     ]
     tabs = [f"/jobs/{number}/{tab}" for number in (done["number"], running["number"]) for tab in TABS]
-    pages = ["/box", "/sharing", "/audit", "/compare?jobs=1,2,3", "/nowhere"]
+    pages = ["/box", "/sharing", *ADMINISTRATION, "/compare?jobs=1,2,3", "/nowhere"]
     return ["/", *jobs, *tabs, f"/sweeps/{sweep['number']}", *pages]
 
 
@@ -90,7 +96,7 @@ def test_no_page_has_a_serious_fault(page: Page, paths: list[str], theme: Any) -
         page.wait_for_load_state("load")
         expect(page.get_by_text("…", exact=True)).to_have_count(0)
         found[path] = faults(page)
-    for path, button in (("/jobs/1", "Rerun"), ("/sharing", "Reserve")):
+    for path, button in (("/jobs/1", "Rerun"), ("/sharing", "Reserve"), ("/people", "Add a user")):
         page.goto(path)
         page.get_by_role("button", name=button).click()
         expect(page.get_by_role("dialog")).to_be_visible()

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 
-import { listed, optional, setting } from "./setting";
+import { listed, optional, setting, sizeSetting } from "./setting";
 
 it("writes spans as settings have them", () => {
   expect([604_800, 90, 3_600, 0, null, "4h"].map(setting)).toEqual(["7d", "90s", "1h", "0s", "off", "4h"]);
@@ -9,4 +9,8 @@ it("writes spans as settings have them", () => {
 it("reads what is typed", () => {
   expect(listed(" mira, jonas ,")).toEqual(["mira", "jonas"]);
   expect([optional(" "), optional("4.5")]).toEqual([null, 4.5]);
+});
+
+it("writes sizes so that they can be read again", () => {
+  expect([2 ** 41, 1500 * 2 ** 20, 1000, 0, "2TiB"].map(sizeSetting)).toEqual(["2TiB", "1500MiB", "1000", "0", "2TiB"]);
 });

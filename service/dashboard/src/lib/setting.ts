@@ -8,6 +8,15 @@ export function setting(seconds: number | string | null | undefined): string {
   return `${seconds / size}${unit}`;
 }
 
+const SIZES = [["TiB", 2 ** 40], ["GiB", 2 ** 30], ["MiB", 2 ** 20]] as const;
+
+/** Bytes as one writes them in a setting, exactly: `2TiB`, `1500MiB`, `1000`. */
+export function sizeSetting(size: number | string): string {
+  if (typeof size === "string") return size;
+  const [unit, step] = SIZES.find(([, each]) => size > 0 && size % each === 0) ?? ["", 1];
+  return `${size / step}${unit}`;
+}
+
 /** Words that stand between commas. */
 export function listed(text: string): string[] {
   return text.split(",").map((word) => word.trim()).filter((word) => word !== "");

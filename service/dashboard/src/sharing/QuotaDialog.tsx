@@ -2,7 +2,7 @@ import { useState } from "react";
 
 import { useSetQuota } from "../api/sharing";
 import type { Quota, QuotaValues } from "../api/types";
-import { optional } from "../lib/setting";
+import { optional, sizeSetting } from "../lib/setting";
 import { Dialog } from "../ui/Dialog";
 import { Field } from "../ui/Field";
 import { Notice } from "../ui/Notice";
@@ -13,6 +13,7 @@ const FIELDS = [
   { key: "max_gpus", label: "{many} at once", hint: "" },
   { key: "max_gpu_hours", label: "{one}-hours in any 7 days", hint: "" },
   { key: "max_queued", label: "Waiting jobs", hint: "" },
+  { key: "max_storage", label: "Storage", hint: "Of checkpoints, files and logs, such as 500GiB or 2TiB." },
 ] as const satisfies readonly { key: keyof QuotaValues; label: string; hint: string }[];
 
 type Texts = Record<(typeof FIELDS)[number]["key"], string>;
@@ -21,12 +22,14 @@ type Texts = Record<(typeof FIELDS)[number]["key"], string>;
 export function QuotaDialog({ quota, onClose }: { quota: Quota; onClose: () => void }) {
   const { kind, name, own, effective } = quota;
   const [texts, setTexts] = useState(
-    () => Object.fromEntries(FIELDS.map(({ key }) => [key, own[key] == null ? "" : String(own[key])])) as Texts,
+    () => Object.fromEntries(FIELDS.map(({ key }) => [key, written(key, own[key])])) as Texts,
   );
   const save = useSetQuota();
   const resource = useResource();
   const confirm = () => {
-    const values = Object.fromEntries(FIELDS.map(({ key }) => [key, optional(texts[key])])) as QuotaValues;
+    const values = Object.fromEntries(FIELDS.map(({ key }) => [
+      key, key === "max_storage" ? texts[key].trim() || null : optional(texts[key]),
+    ])) as QuotaValues;
     save.mutate({ kind, name, values }, { onSuccess: onClose });
   };
   return (
@@ -41,16 +44,22 @@ export function QuotaDialog({ quota, onClose }: { quota: Quota; onClose: () => v
         <Field
           key={key}
           label={label.replace("{one}", resource.one).replace("{many}", resource.many)}
-          type="number"
+          type={key === "max_storage" ? "text" : "number"}
           min={0}
           step={key === "max_gpus" || key === "max_queued" ? 1 : "any"}
-          placeholder={own[key] == null && effective[key] != null ? `${effective[key]} (default)` : "no limit"}
+          placeholder={own[key] == null && effective[key] != null ? `${written(key, effective[key])} (default)` : "no limit"}
           value={texts[key]}
           onChange={(text) => setTexts({ ...texts, [key]: text })}
-          {...(hint !== "" && { hint, placeholder: "1" })}
+          {...(hint !== "" && { hint })}
+          {...(key === "weight" && { placeholder: "1" })}
         />
       ))}
       <Notice error={save.error} />
     </Dialog>
   );
+}
+
+function written(key: keyof Texts, value: number | string | null | undefined): string {
+  if (value == null) return "";
+  return key === "max_storage" ? sizeSetting(value) : String(value);
 }

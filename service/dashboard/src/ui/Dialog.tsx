@@ -6,12 +6,14 @@ interface Props {
   confirm: string;
   danger?: boolean;
   busy?: boolean;
+  /** There is nothing to go back from. */
+  only?: boolean;
   onConfirm: () => void;
   onClose: () => void;
 }
 
 /** A modal question; Escape and the backdrop mean no. */
-export function Dialog({ title, children, confirm, danger = false, busy = false, onConfirm, onClose }: Props) {
+export function Dialog({ title, children, confirm, danger, busy, only, onConfirm, onClose }: Props) {
   const ref = useRef<HTMLDialogElement>(null);
   const heading = useId();
   useEffect(() => ref.current?.showModal(), []);
@@ -33,8 +35,8 @@ export function Dialog({ title, children, confirm, danger = false, busy = false,
         <h2 id={heading}>{title}</h2>
         <div className="dialog-body">{children}</div>
         <div className="dialog-actions">
-          <button type="button" className="button" onClick={() => ref.current?.close()}>Back</button>
-          <button type="submit" className={`button ${danger ? "danger" : "primary"}`} disabled={busy} autoFocus>
+          {only !== true && <button type="button" className="button" onClick={() => ref.current?.close()}>Back</button>}
+          <button type="submit" className={`button ${danger === true ? "danger" : "primary"}`} disabled={busy} autoFocus>
             {confirm}
           </button>
         </div>

@@ -28,6 +28,8 @@ export function Frame() {
           <Link to="/" search={{}} activeOptions={{ includeSearch: false, exact: true }}>Home</Link>
           <Link to="/box">The box</Link>
           <Link to="/sharing">Sharing</Link>
+          <Link to="/projects">Projects</Link>
+          {mayAdminister(settings.data) && <Link to="/people">People</Link>}
           {mayAdminister(settings.data) && <Link to="/audit">Audit</Link>}
         </nav>
         <Person name={settings.data.user.name} />
@@ -54,7 +56,7 @@ function Person({ name }: { name: string }) {
       >
         <ThemeIcon dark={theme === "dark"} />
       </button>
-      <span className="person-name">{name}</span>
+      <Link to="/account" className="person-name" title="Your tokens and secrets">{name}</Link>
       <button type="button" className="button small ghost" onClick={() => void signOut()}>Sign out</button>
     </div>
   );

@@ -9,6 +9,7 @@ from service.errors import ProblemError
 from service.identity import users
 from service.jobs import fit
 from tests.support import box
+from tests.support.submissions import ADA
 from torchyard.spec import JobSpec, Launcher, Network, Resources
 from torchyard.wire import Capability
 
@@ -90,7 +91,7 @@ def test_a_user_whom_no_node_would_run_is_refused_with_the_mend(db: Database) ->
         with pytest.raises(ProblemError) as caught:
             fit.check(tx, spec, ada)
         assert "`yard users set ada --unix-user ACCOUNT`" in str(caught.value.detail)
-    told = {each.name: each.warning for each in users.list_users(db)}
+    told = {each.name: each.warning for each in users.list_users(db, ADA)}
     assert told["bob"] is None
     assert "ada has no UNIX account, so node strict will run none of their jobs" in str(told["ada"])
     box.add_node(db, "older", capabilities=None)

@@ -1,5 +1,5 @@
 from service.identity.callers import expand, hash_secret, new_secret
-from service.identity.sessions import CODE_S, MAX_CODES, Codes
+from service.identity.sessions import CODE_S, LINK_S, MAX_CODES, Codes
 
 
 class Clock:
@@ -26,6 +26,14 @@ def test_a_code_counts_for_five_minutes() -> None:
     assert codes.take(early) == "tok-1"
     clock.now = CODE_S + 1
     assert codes.take(late) is None
+
+
+def test_a_code_for_somebody_else_counts_longer() -> None:
+    clock = Clock()
+    codes = Codes(clock)
+    code = codes.make("user-1", "tok-1", LINK_S)
+    clock.now = LINK_S - 1
+    assert codes.take(code) == "tok-1"
 
 
 def test_a_flood_of_codes_voids_the_flooders_oldest_and_nobody_elses() -> None:

@@ -30,6 +30,7 @@ ADMIN |= {("PATCH", f"{API}/users/x"), ("DELETE", f"{API}/users/x"), ("PUT", f"{
 ADMIN |= {("PUT", f"{API}/quotas/x/x"), ("POST", f"{API}/reservations"), ("DELETE", f"{API}/reservations/x")}
 ADMIN |= {
     ("PATCH", f"{API}/projects/x"),
+    ("POST", f"{API}/users/x/sign-in-codes"),
     ("PUT", f"{API}/projects/x/members/x"),
     ("DELETE", f"{API}/projects/x/members/x"),
     *((method, f"{API}/{what}") for method in ("PUT", "DELETE") for what in ("pause", "announcement")),

@@ -381,3 +381,44 @@ def test_a_session_is_not_rotated(live_service: Live) -> None:
         (session,) = [each["id"] for each in browser.get(f"{API}/tokens").json() if each["name"] == "dashboard session"]
         answer = browser.post(f"{API}/tokens/{session}/rotate", headers={"Origin": live_service.url})
         assert kind(answer) == (409, "not-acceptable-state")
+
+
+def test_a_link_signs_somebody_in_once(live_service: Live) -> None:
+    for body in ({"name": "ada"}, {"name": "ci", "project": "default"}):
+        live_service.client.post(f"{API}/users", json=body).raise_for_status()
+    assert kind(live_service.client.post(f"{API}/users/ci/sign-in-codes")) == (409, "conflict")
+    assert kind(live_service.client.post(f"{API}/users/nobody/sign-in-codes")) == (404, "not-found")
+    path = f"{API}/users/ada/sign-in-codes"
+    made = live_service.client.post(path)
+    assert (made.status_code, made.headers["cache-control"]) == (201, "no-store")
+    with connect(live_service.url, None) as browser:
+        origin = {"Origin": live_service.url}
+        opened = browser.post(f"{API}/session", json={"code": made.json()["code"]}, headers=origin)
+        assert (opened.status_code, opened.json()["name"]) == (201, "ada")
+        again = live_service.anonymous.post(f"{API}/session", json={"code": made.json()["code"]})
+        assert kind(again) == (401, "unauthorized")
+        settings = browser.get(f"{API}/settings").json()
+        assert (settings["user"]["name"], settings["scopes"]) == ("ada", ["read", "submit"])
+        assert kind(browser.post(path, headers=origin)) == (403, "forbidden")
+        listed = browser.get(f"{API}/tokens").json()
+        names = [(each["name"], each["session"]) for each in listed]
+        assert names == [("sign-in link", False), ("dashboard session", True)]
+        assert browser.delete(f"{API}/tokens/{listed[0]['id']}", headers=origin).status_code == 204
+        assert kind(browser.get(f"{API}/settings")) == (401, "unauthorized"), "the session ends with its link's token"
+    waiting = live_service.client.post(path).json()["code"]
+    set_user(live_service, "ada", active=False)
+    assert kind(live_service.anonymous.post(f"{API}/session", json={"code": waiting})) == (401, "unauthorized")
+    assert kind(live_service.client.post(path)) == (422, "invalid-request")
+    told = live_service.client.get(f"{API}/audit", params={"action": "token.create"}).json()["items"]
+    assert told[0]["data"]["user"] == "ada"
+
+
+def test_administrators_see_when_somebody_was_last_seen(live_service: Live) -> None:
+    for name in ("ada", "eve"):
+        live_service.client.post(f"{API}/users", json={"name": name})
+    with live_service.as_token(token(live_service, "submit", user="ada")["secret"]) as ada:
+        listed = ada.get(f"{API}/users").json()
+        assert {each["last_seen_at"] for each in listed} == {None}
+    seen = {each["name"]: each["last_seen_at"] for each in live_service.client.get(f"{API}/users").json()}
+    assert seen["eve"] is None
+    assert seen["ada"] is not None

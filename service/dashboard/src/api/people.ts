@@ -1,0 +1,88 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+
+import { client, unwrap } from "./client";
+import { SETTINGS_KEY } from "./session";
+import type { NewProject, NewUser, ProjectChanges, Role, TokenRequest, UserChanges } from "./types";
+
+const LIVE_MS = 30_000;
+
+export function useUsers() {
+  return useQuery({ queryKey: ["users"], queryFn: () => unwrap(client.GET("/api/v1/users")), refetchInterval: LIVE_MS });
+}
+
+export function useProjects() {
+  return useQuery({ queryKey: ["projects"], queryFn: () => unwrap(client.GET("/api/v1/projects")), refetchInterval: LIVE_MS });
+}
+
+/** The viewer's own tokens and sessions, or everybody's, which only administrators see. */
+export function useTokens(everybody = false) {
+  return useQuery({
+    queryKey: ["tokens", everybody],
+    queryFn: () => unwrap(client.GET("/api/v1/tokens", { params: { query: { all: everybody } } })),
+    refetchInterval: LIVE_MS,
+  });
+}
+
+/** The viewer's secrets and their projects', without values. */
+export function useSecrets() {
+  return useQuery({ queryKey: ["secrets"], queryFn: () => unwrap(client.GET("/api/v1/secrets")), refetchInterval: LIVE_MS });
+}
+
+/** A change, after which what it touches is asked for again. What is secret is kept no longer than it is shown. */
+function useChange<Input, Output>(change: (input: Input) => Promise<Output>) {
+  const cache = useQueryClient();
+  const touched = ["users", "projects", "tokens", "secrets", "sharing", ...SETTINGS_KEY];
+  return useMutation({
+    mutationFn: change,
+    gcTime: 0,
+    onSettled: () => Promise.all(touched.map((name) => cache.invalidateQueries({ queryKey: [name] }))),
+  });
+}
+
+export const useCreateUser = () =>
+  useChange((body: NewUser) => unwrap(client.POST("/api/v1/users", { body })));
+export const useChangeUser = () =>
+  useChange(({ name, changes }: { name: string; changes: Partial<UserChanges> }) =>
+    unwrap(client.PATCH("/api/v1/users/{name}", { params: { path: { name } }, body: changes as UserChanges })));
+export const useMakeLink = () =>
+  useChange((name: string) =>
+    unwrap(client.POST("/api/v1/users/{name}/sign-in-codes", { params: { path: { name } } })));
+
+export const useCreateToken = () =>
+  useChange((body: TokenRequest) => unwrap(client.POST("/api/v1/tokens", { body })));
+export const useRotateToken = () =>
+  useChange(({ token, grace }: { token: string; grace: string | null }) =>
+    unwrap(client.POST("/api/v1/tokens/{token}/rotate", { params: { path: { token } }, body: { grace } })));
+export const useRevokeToken = () =>
+  useChange((token: string) => unwrap(client.DELETE("/api/v1/tokens/{token}", { params: { path: { token } } })));
+
+interface SecretName {
+  name: string;
+  /** Whose it is; null: the viewer's own. */
+  project: string | null;
+}
+
+export const useSetSecret = () =>
+  useChange(({ name, project, value }: SecretName & { value: string }) => unwrap(
+    project === null
+      ? client.PUT("/api/v1/secrets/{name}", { params: { path: { name } }, body: { value } })
+      : client.PUT("/api/v1/projects/{project}/secrets/{name}", { params: { path: { project, name } }, body: { value } }),
+  ));
+export const useRemoveSecret = () =>
+  useChange(({ name, project }: SecretName) => unwrap(
+    project === null
+      ? client.DELETE("/api/v1/secrets/{name}", { params: { path: { name } } })
+      : client.DELETE("/api/v1/projects/{project}/secrets/{name}", { params: { path: { project, name } } }),
+  ));
+
+export const useCreateProject = () =>
+  useChange((body: NewProject) => unwrap(client.POST("/api/v1/projects", { body })));
+export const useChangeProject = () =>
+  useChange(({ name, changes }: { name: string; changes: Partial<ProjectChanges> }) =>
+    unwrap(client.PATCH("/api/v1/projects/{name}", { params: { path: { name } }, body: changes as ProjectChanges })));
+export const useSetMember = () =>
+  useChange(({ project, user, role }: { project: string; user: string; role: Role }) =>
+    unwrap(client.PUT("/api/v1/projects/{name}/members/{user}", { params: { path: { name: project, user } }, body: { role } })));
+export const useRemoveMember = () =>
+  useChange(({ project, user }: { project: string; user: string }) =>
+    unwrap(client.DELETE("/api/v1/projects/{name}/members/{user}", { params: { path: { name: project, user } } })));

@@ -1,0 +1,45 @@
+import { useChangeProject } from "../api/people";
+import type { Project } from "../api/types";
+import { labelOf, READERS, SUBMITTERS } from "../lib/people";
+import { Notice } from "../ui/Notice";
+import { Panel } from "../ui/Panel";
+import { Select } from "../ui/Select";
+
+/** Who reads the project's jobs and who submits to it; its administrators choose. */
+export function AccessPanel({ project, leads }: { project: Project; leads: boolean }) {
+  const { name, visibility, submitters } = project;
+  const change = useChangeProject();
+  if (!leads) {
+    return (
+      <Panel title="Access">
+        <dl className="policy">
+          <div><dt>Jobs are read by</dt><dd>{labelOf(READERS, visibility)}</dd></div>
+          <div><dt>Who submits</dt><dd>{labelOf(SUBMITTERS, submitters)}</dd></div>
+        </dl>
+      </Panel>
+    );
+  }
+  return (
+    <Panel title="Access">
+      <div className="pad access">
+        <Select
+          label="Jobs are read by"
+          hint="Beside owners and administrators."
+          options={READERS}
+          value={visibility}
+          disabled={change.isPending}
+          onChange={(chosen) => change.mutate({ name, changes: { visibility: chosen } })}
+        />
+        <Select
+          label="Who submits"
+          hint="Reruns too. What was submitted before goes on."
+          options={SUBMITTERS}
+          value={submitters}
+          disabled={change.isPending}
+          onChange={(chosen) => change.mutate({ name, changes: { submitters: chosen } })}
+        />
+        <Notice error={change.error} />
+      </div>
+    </Panel>
+  );
+}

@@ -1,0 +1,34 @@
+import { useId } from "react";
+
+interface Props<Key extends string> {
+  label: string;
+  /** The label is for screen readers alone: a column says it. */
+  bare?: boolean;
+  hint?: string;
+  options: readonly { key: Key; label: string }[];
+  value: Key;
+  disabled?: boolean;
+  onChange: (key: Key) => void;
+}
+
+/** One of several, in a labelled list. */
+export function Select<Key extends string>(props: Props<Key>) {
+  const { label, bare = false, hint, options, value, disabled, onChange } = props;
+  const [id, hintId] = [useId(), useId()];
+  return (
+    <div className="field">
+      {!bare && <label htmlFor={id}>{label}</label>}
+      <select
+        id={id}
+        value={value}
+        disabled={disabled}
+        aria-label={bare ? label : undefined}
+        aria-describedby={hint === undefined ? undefined : hintId}
+        onChange={({ target }) => onChange(target.value as Key)}
+      >
+        {options.map((option) => <option key={option.key} value={option.key}>{option.label}</option>)}
+      </select>
+      {hint !== undefined && <p id={hintId} className="faint">{hint}</p>}
+    </div>
+  );
+}

@@ -1,0 +1,164 @@
+"""People, tokens, secrets and projects: what administrators change, and what others see of it."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.support.live import Live
+from tests.support.scripted import Agent
+
+pytestmark = pytest.mark.browser
+Submit = Callable[..., dict[str, Any]]
+
+
+def sign_in(page: Page, live: Live, name: str) -> None:
+    """Signs the page in as another user, by a link that the administrator makes."""
+    code = live.client.post(f"/api/v1/users/{name}/sign-in-codes").raise_for_status().json()["code"]
+    page.goto(f"/#login={code}")
+    expect(page.get_by_role("link", name=name)).to_be_visible()
+
+
+def row(page: Page, name: str) -> Any:
+    return page.get_by_role("row").filter(has=page.get_by_role("rowheader", name=name))
+
+
+def test_an_administrator_looks_after_people(page: Page, submit: Submit, node: Agent, live_service: Live) -> None:
+    page.get_by_role("link", name="People").click()
+    page.get_by_role("button", name="Add a user").click()
+    page.get_by_label("Name").fill("ada")
+    page.get_by_label("UNIX account").fill("ada")
+    page.get_by_role("button", name="Add", exact=True).click()
+    ada = row(page, "ada")
+    expect(ada).to_contain_text("member")
+    expect(ada).to_contain_text("never")
+    page.get_by_role("button", name="Change ada").click()
+    page.get_by_label("Role").select_option("viewer")
+    page.get_by_role("button", name="Save").click()
+    expect(ada).to_contain_text("viewer")
+    page.get_by_role("button", name="Make a sign-in link for ada").click()
+    page.get_by_role("button", name="Make the link").click()
+    link = page.get_by_role("dialog").locator("code").inner_text()
+    page.get_by_role("button", name="Done").click()
+    expect(page.get_by_text(link)).to_have_count(0)
+    opened = live_service.anonymous.post("/api/v1/session", json={"code": link.partition("#login=")[2]})
+    assert opened.json()["name"] == "ada"
+    page.get_by_role("button", name="Block ada").click()
+    expect(page.get_by_role("dialog")).to_contain_text("There are no jobs that run or wait.")
+    page.get_by_role("button", name="Block", exact=True).click()
+    expect(ada).to_contain_text("blocked")
+    page.get_by_role("button", name="Let in ada").click()
+    page.get_by_role("button", name="Let in", exact=True).click()
+    expect(page.get_by_role("button", name="Block ada")).to_be_visible()
+    own = live_service.client.get("/api/v1/settings").json()["user"]["name"]
+    submit(name="mine")
+    node.start()
+    page.reload()
+    expect(row(page, own)).to_contain_text("you")
+    expect(row(page, own).locator('[data-label="Now"]')).to_have_text("1")
+    expect(page.get_by_role("button", name=f"Block {own}")).to_have_count(0)
+
+
+def test_tokens_and_secrets_are_ones_own(stranger: Page, live_service: Live) -> None:
+    page = stranger
+    live_service.client.post("/api/v1/users", json={"name": "ada"}).raise_for_status()
+    sign_in(page, live_service, "ada")
+    expect(page.get_by_role("link", name="People")).to_have_count(0)
+    page.get_by_role("link", name="ada").click()
+    page.get_by_role("button", name="New token").click()
+    expect(page.get_by_label("It may").locator("option")).to_have_count(2)
+    page.get_by_label("Name").fill("laptop")
+    page.get_by_role("button", name="Make it").click()
+    first = page.get_by_role("dialog").locator("code").inner_text()
+    assert first.startswith("ty_")
+    page.get_by_role("button", name="Done").click()
+    assert first not in page.content()
+    page.get_by_role("button", name="Rotate laptop").click()
+    page.get_by_role("button", name="Rotate", exact=True).click()
+    second = page.get_by_role("dialog").locator("code").inner_text()
+    page.get_by_role("button", name="Done").click()
+    with live_service.as_token(first) as old, live_service.as_token(second) as new:
+        assert (old.get("/api/v1/jobs").status_code, new.get("/api/v1/jobs").status_code) == (401, 200)
+        page.get_by_role("button", name="Revoke laptop").click()
+        page.get_by_role("button", name="Revoke", exact=True).click()
+        expect(row(page, "laptop")).to_have_count(0)
+        assert new.get("/api/v1/jobs").status_code == 401
+    page.get_by_role("button", name="New secret").click()
+    page.get_by_label("Name").fill("WANDB_API_KEY")
+    page.get_by_label("Value").fill("hush-hush")
+    page.get_by_role("button", name="Set it").click()
+    expect(row(page, "WANDB_API_KEY")).to_contain_text("ada")
+    assert "hush-hush" not in page.content()
+    page.get_by_role("button", name="Replace WANDB_API_KEY").click()
+    expect(page.get_by_label("Value")).to_have_value("")
+    page.get_by_label("Value").fill("anew")
+    page.get_by_role("button", name="Replace", exact=True).click()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    page.get_by_role("button", name="Delete WANDB_API_KEY").click()
+    page.get_by_role("button", name="Delete for good").click()
+    expect(row(page, "WANDB_API_KEY")).to_have_count(0)
+
+
+def test_a_project_has_members_access_quotas_secrets_and_accounts(page: Page, live_service: Live) -> None:
+    live_service.client.post("/api/v1/users", json={"name": "ada"}).raise_for_status()
+    page.get_by_role("link", name="Projects").click()
+    page.get_by_role("button", name="New project").click()
+    page.get_by_label("Name").fill("vision")
+    page.get_by_role("button", name="Create").click()
+    page.get_by_role("link", name="vision").click()
+    page.get_by_label("Who submits").select_option("members")
+    page.get_by_label("Jobs are read by").select_option("everyone")
+    page.get_by_role("button", name="Add a member").click()
+    page.get_by_label("User").select_option("ada")
+    page.get_by_role("button", name="Add", exact=True).click()
+    page.get_by_label("Role of ada").select_option("administrator")
+    quotas = page.get_by_role("region", name="Quotas")
+    quotas.get_by_role("button", name="Edit").click()
+    page.get_by_label("Storage").fill("2TiB")
+    page.get_by_role("button", name="Save").click()
+    expect(quotas).to_contain_text("0 B of 2.0 TiB")
+    quotas.get_by_role("button", name="Edit").click()
+    expect(page.get_by_label("Storage")).to_have_value("2TiB")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="New service account").click()
+    page.get_by_label("Name").fill("ci")
+    page.get_by_role("button", name="Create").click()
+    page.get_by_role("button", name="New token for ci").click()
+    page.get_by_label("Name").fill("nightly")
+    page.get_by_role("button", name="Make it").click()
+    secret = page.get_by_role("dialog").locator("code").inner_text()
+    page.get_by_role("button", name="Done").click()
+    expect(row(page, "nightly")).to_be_visible()
+    with live_service.as_token(secret) as program:
+        assert program.get("/api/v1/settings").json()["user"]["name"] == "ci"
+    found = {each["name"]: each for each in live_service.client.get("/api/v1/projects").json()}["vision"]
+    assert (found["submitters"], found["visibility"], found["roles"]["ada"]) == ("members", "everyone", "administrator")
+
+
+def test_others_read_a_project_and_its_administrators_change_it(stranger: Page, live_service: Live) -> None:
+    client = live_service.client
+    for name in ("ada", "eve"):
+        client.post("/api/v1/users", json={"name": name}).raise_for_status()
+    client.put("/api/v1/projects/default/members/ada", json={"role": "administrator"}).raise_for_status()
+    sign_in(stranger, live_service, "eve")
+    stranger.goto("/projects/default")
+    expect(stranger.get_by_role("region", name="Members")).to_contain_text("administrator")
+    expect(stranger.get_by_role("button", name=re.compile("Add|Edit|New|Remove"))).to_have_count(0)
+    expect(stranger.get_by_label("Who submits")).to_have_count(0)
+    stranger.goto("/people")
+    expect(stranger.get_by_text("Administrators see here")).to_be_visible()
+    stranger.get_by_role("button", name="Sign out").click()
+    expect(stranger.get_by_label("Token")).to_be_visible()
+    sign_in(stranger, live_service, "ada")
+    stranger.goto("/projects/default")
+    stranger.get_by_role("button", name="Add a member").click()
+    stranger.get_by_label("User").select_option("eve")
+    stranger.get_by_role("button", name="Add", exact=True).click()
+    stranger.get_by_role("button", name="Remove eve").click()
+    expect(stranger.get_by_role("dialog")).to_contain_text("Jobs that wait or run go on.")
+    stranger.get_by_role("button", name="Remove", exact=True).click()
+    expect(stranger.get_by_role("button", name="Remove eve")).to_have_count(0)
+    expect(stranger.get_by_role("button", name=re.compile("Edit|New"))).to_have_count(0)
+    expect(stranger.locator(".notice")).to_have_count(0)
