@@ -12,7 +12,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from service import tls
 from torchyard import home, settingsfile
-from torchyard.api import UnixSignIn, Visibility
+from torchyard.api import Role, UnixSignIn, Visibility
 from torchyard.injob.cadence import FLOOR
 from torchyard.quantities import SECONDS, parse_duration, parse_size
 
@@ -70,6 +70,13 @@ class ServiceSettings:
     """Claim that names the user."""
     oidc_create: bool = False
     """Somebody without a user becomes a member."""
+    oidc_scopes: str = "openid profile email"
+    oidc_groups_claim: str = "groups"
+    """Claim whose value are somebody's groups."""
+    oidc_roles: tuple[tuple[str, Role], ...] = ()
+    """Groups of the provider with their roles; empty: it says nothing of roles."""
+    oidc_contact: str | None = None
+    """Whom somebody asks whose sign-in is refused."""
     sign_in_socket: Path | None = None
     """Local socket for sign-in by UNIX account; None: there is no such sign-in."""
     unix_sign_in: UnixSignIn = "existing"
@@ -150,6 +157,10 @@ class ServiceSettings:
             oidc_secret_file=found.oidc_secret_file,
             oidc_claim=found.oidc_claim,
             oidc_create=found.oidc_create,
+            oidc_scopes=found.oidc_scopes,
+            oidc_groups_claim=found.oidc_groups_claim,
+            oidc_roles=found.oidc_roles,
+            oidc_contact=found.oidc_contact,
             sign_in_socket=found.sign_in_socket,
             unix_sign_in=found.unix_sign_in,
             unix_administrators=found.unix_administrators,
@@ -184,6 +195,16 @@ def _days(text: object) -> int:
     if seconds < SECONDS["d"]:
         raise ValueError(f"{text} is less than a day: say how long, such as 90d")
     return seconds
+
+
+def _group_roles(value: object) -> tuple[tuple[str, str], ...]:
+    """Read ``GROUP=ROLE`` between commas, or a mapping; a group's name may hold ``=``, a role does not."""
+    if isinstance(value, dict):
+        return tuple((str(group), str(role)) for group, role in value.items())
+    pairs = [each.rpartition("=") for each in settingsfile.words(value)]
+    if wrong := [group or role for group, equals, role in pairs if not (equals and group)]:
+        raise ValueError(f"{wrong[0]!r} names no group and role: write GROUP=ROLE, such as ml=member")
+    return tuple((group.strip(), role.strip()) for group, _, role in pairs)
 
 
 class ServiceEnvironment(BaseSettings):
@@ -240,6 +261,21 @@ class ServiceEnvironment(BaseSettings):
     oidc_create: bool = Field(
         default=ServiceSettings.oidc_create,
         description="Whoever the provider knows becomes a member; else only users sign in.",
+    )
+    oidc_scopes: str = Field(
+        default=ServiceSettings.oidc_scopes,
+        description="Scopes that are asked for, with blanks between; some providers tell groups only for `groups`.",
+    )
+    oidc_groups_claim: str = Field(
+        default=ServiceSettings.oidc_groups_claim, description="Claim of the ID token whose value are the groups."
+    )
+    oidc_roles: Annotated[tuple[tuple[str, Role], ...], NoDecode, BeforeValidator(_group_roles)] = Field(
+        default=(),
+        description="Roles of the provider's groups, between commas, such as `leads=administrator,ml=member`. With it "
+        "each sign-in sets the user's role, and who is in none of the groups does not sign in.",
+    )
+    oidc_contact: str | None = Field(
+        default=None, description="Whom somebody is to ask whose sign-in is refused, such as `gpu-help@example.org`."
     )
     sign_in_socket: Path | None = Field(
         default=None,

@@ -9,7 +9,7 @@ import re
 import secrets
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -22,6 +22,7 @@ from service.db.records.identity import UserRecord
 from service.errors import ProblemError
 from service.identity import audit, sessions, users
 from torchyard import api
+from torchyard.api import Role
 from torchyard.spec.base import NAME
 
 #: Seconds that somebody may take at the provider.
@@ -33,6 +34,8 @@ TIMEOUT_S: Final = 10.0
 LEEWAY_S: Final = 60
 #: Signatures by keys of the provider alone: none, and shared secrets, prove nothing here.
 ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "ES256", "ES384", "EdDSA")
+#: Of several groups, the role that may most counts.
+MIGHTIEST_FIRST: Final[tuple[Role, ...]] = ("administrator", "member", "viewer")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +49,12 @@ class OidcClient:
     """Claim whose value is the user's name here."""
     create: bool = False
     """Somebody who has no user here becomes a member."""
+    scopes: str = "openid profile email"
+    """Scopes that are asked for, with blanks between."""
+    groups_claim: str = "groups"
+    """Claim whose value are somebody's groups."""
+    roles: Mapping[str, Role] = field(default_factory=dict)
+    """Roles by group; empty: the provider says nothing of roles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +99,7 @@ def authorization_url(client: OidcClient, attempt: Attempt, redirect_uri: str) -
         "response_type": "code",
         "client_id": client.client_id,
         "redirect_uri": redirect_uri,
-        "scope": "openid profile email",
+        "scope": client.scopes,
         "state": attempt.state,
         "nonce": attempt.nonce,
         "code_challenge": base64.urlsafe_b64encode(digest).rstrip(b"=").decode(),
@@ -138,25 +147,54 @@ def verified(client: OidcClient, attempt: Attempt, id_token: str, keys: Any) -> 
 
 
 def open_session(db: Database, client: OidcClient, said: Mapping[str, Any], now: int) -> api.NewToken:
-    """Open a session for the user whom the provider's word names; ``forbidden`` with the mend if there is none."""
+    """Open a session for the user whom the provider's word names, in the role that their groups have here.
+
+    ``forbidden`` with the mend if there is no such user, or none of the groups has a role.
+    """
     name = said.get(client.claim)
     if not isinstance(name, str) or not re.fullmatch(NAME, name):
         raise ProblemError(
             "forbidden",
             f"The provider says no {client.claim} that names a user: an administrator sets TORCHYARD_OIDC_CLAIM.",
         )
+    role = role_of(client, said)
     with db.write() as tx:
-        user = _user(tx, client, name, now)
+        user = _user(tx, client, name, role, now)
         scope: api.Scope = "admin" if user.admin else "submit"
         session = sessions.begin_for_user(tx, user.id, scope, now)
         audit.record_user(tx, user.id, "session.open", session.id, now, issuer=client.issuer)
     return session
 
 
-def _user(tx: Connection, client: OidcClient, name: str, now: int) -> api.User:
+def who(client: OidcClient, said: Mapping[str, Any]) -> list[str]:
+    """Return by what the provider knows somebody, for them to read: the claim that names the user, name, mail."""
+    told = (said.get(claim) for claim in (client.claim, "name", "email"))
+    return list(dict.fromkeys(each[:100] for each in told if isinstance(each, str) and each))
+
+
+def role_of(client: OidcClient, said: Mapping[str, Any]) -> Role | None:
+    """Return the role that the provider's groups have here; None where groups say nothing of roles.
+
+    ``forbidden`` if none of the groups has one.
+    """
+    if not client.roles:
+        return None
+    groups = said.get(client.groups_claim)
+    listed = groups if isinstance(groups, list) else [groups]
+    found = {client.roles[each] for each in listed if isinstance(each, str) and each in client.roles}
+    for role in MIGHTIEST_FIRST:
+        if role in found:
+            return role
+    known = ", ".join(str(each)[:100] for each in listed[:20] if each is not None) or "none"
+    raise ProblemError(
+        "forbidden", f"None of your groups at the provider may use this box. It names ({client.groups_claim}): {known}."
+    )
+
+
+def _user(tx: Connection, client: OidcClient, name: str, role: Role | None, now: int) -> api.User:
     found = UserRecord.first(tx.execute(select(User.__table__).where(User.name == name)))
     if found is None and client.create:
-        made = users.add(tx, name, "member", now)
+        made = users.add(tx, name, role or "member", now)
         audit.record_user(tx, made.id, "user.create", name, now, by="sign-in")
         return made
     if found is None:
@@ -165,7 +203,7 @@ def _user(tx: Connection, client: OidcClient, name: str, now: int) -> api.User:
         )
     if found.project is not None or found.deactivated_us is not None:
         raise ProblemError("forbidden", f"{name} is deactivated, or a service account: it does not sign in.")
-    return users.by_id(tx, found.id)
+    return users.by_id(tx, found.id) if role is None else users.take_role(tx, name, role, now)
 
 
 def _discovered(client: OidcClient) -> dict[str, Any]:

@@ -136,6 +136,22 @@ def change_user(db: Database, cache: Tokens, caller: Caller, name: str, changes:
     return changed
 
 
+def take_role(tx: Connection, name: str, role: Role, now: int) -> api.User:
+    """Give a user the role that their sign-in says; the only administrator stays one, so that there is one.
+
+    Call `Tokens.forget` after the commit.
+    """
+    administrators = _lock_administrators(tx, name)
+    before = by_name(tx, name)
+    if before.role == role or administrators == {before.id}:
+        return before
+    tx.execute(update(User).where(User.id == before.id).values(role=role))
+    after = by_name(tx, name)
+    _end_tokens(tx, after, now)
+    audit.record_user(tx, before.id, "user.change", name, now, role=role, by="sign-in")
+    return after
+
+
 def deactivate_user(db: Database, cache: Tokens, caller: Caller, name: str, now: int) -> None:
     """Deactivate a user, as `change_user` does."""
     change_user(db, cache, caller, name, UserChanges(active=False), now)

@@ -1,11 +1,12 @@
 """``/session``: how the dashboard signs in and out."""
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 from fastapi import Depends, Request, Response
 from fastapi.responses import RedirectResponse
 
-from service.api import auth
+from service.api import auth, sign_in_page
 from service.api.answers import answer
 from service.api.auth import context, requires
 from service.api.routes.router import api_router
@@ -60,27 +61,42 @@ def begin_oidc(request: Request, ctx: Ctx) -> Response:
     """Leads to the provider of OpenID Connect, with a cookie by which this browser is known again."""
     attempts: oidc.Attempts = request.app.state.oidc_attempts
     attempt = attempts.begin()
-    there = RedirectResponse(oidc.authorization_url(_oidc(ctx), attempt, _redirect_uri(request)), 302)
+    try:
+        address = oidc.authorization_url(_oidc(ctx), attempt, _redirect_uri(request))
+    except ProblemError as refusal:
+        return sign_in_page.refuse(request, refusal, (), ctx.settings.oidc_contact)
+    there = RedirectResponse(address, 302)
     auth.set_attempt(ctx, there, attempt.state, request.url.scheme)
     return there
 
 
 @router.get("/oidc/callback", status_code=302, response_class=RedirectResponse)
 def end_oidc(request: Request, ctx: Ctx, state: str = "", code: str = "", error: str = "") -> Response:
-    """Comes back from the provider: opens a session, and leads to the dashboard."""
+    """Comes back from the provider: opens a session, and leads to the dashboard; a browser gets a refusal as a page."""
     limits: SignInLimits = request.app.state.sign_in_limits
-    counted = limits.begin(request.client.host if request.client else "")
-    attempts: oidc.Attempts = request.app.state.oidc_attempts
-    attempt = attempts.take(state) if auth.is_attempt(ctx, request, state) else None
-    if attempt is None or error or not code:
-        raise ProblemError("unauthorized", "This sign-in was not begun in this browser, took too long or was refused.")
-    client = _oidc(ctx)
-    said = oidc.claims(client, attempt, code, _redirect_uri(request))
-    session = oidc.open_session(ctx.db, client, said, ctx.now_us())
+    who: list[str] = []
+    try:
+        counted = limits.begin(request.client.host if request.client else "")
+        client = _oidc(ctx)
+        said = _claims(request, ctx, client, state, "" if error else code)
+        who = oidc.who(client, said)
+        session = oidc.open_session(ctx.db, client, said, ctx.now_us())
+    except ProblemError as refusal:
+        return sign_in_page.refuse(request, refusal, who, ctx.settings.oidc_contact)
     limits.succeeded(counted)
+    tokens: Tokens = request.app.state.tokens
+    tokens.forget()  # the sign-in may have changed the user's role
     home = RedirectResponse("/", 302)
     auth.set_cookie(ctx, home, session.secret, request.url.scheme)
     return home
+
+
+def _claims(request: Request, ctx: Context, client: oidc.OidcClient, state: str, code: str) -> Mapping[str, Any]:
+    attempts: oidc.Attempts = request.app.state.oidc_attempts
+    attempt = attempts.take(state) if auth.is_attempt(ctx, request, state) else None
+    if attempt is None or not code:
+        raise ProblemError("unauthorized", "This sign-in was not begun in this browser, took too long or was refused.")
+    return oidc.claims(client, attempt, code, _redirect_uri(request))
 
 
 def _oidc(ctx: Context) -> oidc.OidcClient:
@@ -94,6 +110,9 @@ def _oidc(ctx: Context) -> oidc.OidcClient:
         client_secret=secret.read_text().strip() if secret else "",
         claim=settings.oidc_claim,
         create=settings.oidc_create,
+        scopes=settings.oidc_scopes,
+        groups_claim=settings.oidc_groups_claim,
+        roles=dict(settings.oidc_roles),
     )
 
 

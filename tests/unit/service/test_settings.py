@@ -114,3 +114,12 @@ def test_what_can_count_at_once_is_taken_over_and_the_rest_is_named(settings_fil
     settings_file.write_text("service: {visibility: private, port: 1234, keep_ended: 90d}")
     assert running.take_over(ServiceSettings.from_environment()) == (["visibility", "keep_ended_s"], ["port"])
     assert (running.visibility, running.keep_ended_s, running.port) == ("private", 90 * 86_400, 8765)
+
+
+def test_groups_have_roles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHYARD_OIDC_ROLES", "cn=leads=administrator, ml=member")
+    assert ServiceSettings.from_environment().oidc_roles == (("cn=leads", "administrator"), ("ml", "member"))
+    for wrong in ("ml", "=member", "ml=boss"):
+        monkeypatch.setenv("TORCHYARD_OIDC_ROLES", wrong)
+        with pytest.raises(ValueError, match="TORCHYARD_OIDC_ROLES"):
+            ServiceSettings.from_environment()

@@ -121,6 +121,61 @@ def test_members_are_made_where_the_administrator_says_so(desk: Callable[..., An
         assert "TORCHYARD_OIDC_CLAIM" in refused.json()["detail"]
 
 
+def test_a_role_follows_the_provider_s_groups(desk: Callable[..., Any], provider: Provider) -> None:
+    mapping = (("leads", "administrator"), ("ml", "member"), ("guests", "viewer"))
+    with desk(oidc_create=True, oidc_roles=mapping) as live, connect(live.url, None) as browser:
+
+        def role(*groups: str) -> str:
+            provider.set_user("17", preferred_username="ada", groups=[*groups])
+            assert sign_in(live, provider, browser, "17").status_code == 302
+            return str(browser.get(f"{PREFIX}/settings").json()["user"]["role"])
+
+        assert role("guests") == "viewer"
+        assert role("guests", "others", "leads", "ml") == "administrator"
+        admin = browser.post(
+            f"{PREFIX}/tokens", json={"name": "t", "scopes": ["admin"]}, headers={"Origin": live.url}
+        ).json()["secret"]
+        assert role("ml") == "member"
+        with live.as_token(admin) as lost:
+            assert kind(lost.get(f"{PREFIX}/settings")) == (401, "unauthorized"), "a right that is lost"
+        for groups in (["others"], [], "others", 7, None):
+            provider.set_user("17", preferred_username="ada", groups=groups)
+            refused = sign_in(live, provider, browser, "17")
+            assert kind(refused) == (403, "forbidden"), groups
+            assert "None of your groups" in refused.json()["detail"]
+        told = live.client.get(f"{PREFIX}/audit", params={"action": "user.change"}).json()["items"]
+        assert [each["data"] for each in told] == [
+            {"role": "member", "by": "sign-in"},
+            {"role": "administrator", "by": "sign-in"},
+        ]
+
+
+def test_the_only_administrator_stays_one(desk: Callable[..., Any], provider: Provider) -> None:
+    with desk(oidc_roles=(("ml", "member"),)) as live, connect(live.url, None) as browser:
+        name = live.client.get(f"{PREFIX}/settings").json()["user"]["name"]
+        provider.set_user("1", preferred_username=name, groups="ml")
+        assert sign_in(live, provider, browser, "1").status_code == 302
+        assert browser.get(f"{PREFIX}/settings").json()["user"]["role"] == "administrator"
+        assert live.client.get(f"{PREFIX}/audit").status_code == 200
+
+
+def test_a_browser_gets_a_refusal_as_a_page(desk: Callable[..., Any], provider: Provider) -> None:
+    provider.set_user("17", preferred_username="ada", name="Ada <b>L.</b>", email="ada@example.org")
+    with desk(oidc_contact="gpu-help@example.org") as live, connect(live.url, None) as browser:
+        browser.headers["Accept"] = "text/html,application/xhtml+xml,*/*;q=0.8"
+        refused = sign_in(live, provider, browser, "17")
+        assert (refused.status_code, refused.headers["content-type"]) == (403, "text/html; charset=utf-8")
+        assert "ada · Ada &lt;b&gt;L.&lt;/b&gt; · ada@example.org" in refused.text
+        assert "<code>yard users add ada</code>" in refused.text
+        assert "gpu-help@example.org" in refused.text
+        foreign = browser.get(f"{PREFIX}/session/oidc/callback", params={"state": "x", "code": "y"})
+        assert foreign.status_code == 401
+        assert "not begun in this browser" in foreign.text
+        assert "You are</dt>" not in foreign.text
+        told = live.client.get(f"{PREFIX}/audit", params={"action": "session.open"}).json()["items"]
+        assert [each["status"] for each in told] == [401, 403]
+
+
 def test_a_sign_in_counts_once_and_in_its_own_browser(desk: Callable[..., Any], provider: Provider) -> None:
     provider.set_user("17", preferred_username="ada")
     with desk() as live, connect(live.url, None) as browser, connect(live.url, None) as victim:
@@ -143,6 +198,8 @@ def test_a_provider_that_is_away_or_another_one_is_said(serve: Callable[..., Any
         assert kind(answer) == (503, "unavailable")
         assert "set TORCHYARD_OIDC_ISSUER to that" in answer.json()["detail"]
     with serve(oidc_issuer="http://127.0.0.1:9") as live:
+        page = live.anonymous.get(f"{PREFIX}/session/oidc", headers={"Accept": "text/html"})
+        assert (page.status_code, "You are not signed in" in page.text) == (503, True)
         assert kind(live.anonymous.get(f"{PREFIX}/session/oidc")) == (503, "unavailable")
     with serve() as live:
         assert kind(live.anonymous.get(f"{PREFIX}/session/oidc")) == (404, "not-found")
