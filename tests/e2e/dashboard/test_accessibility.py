@@ -105,4 +105,7 @@ def test_no_page_has_a_serious_fault(page: Page, paths: list[str], theme: Any) -
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_label("Token")).to_be_visible()
     found["sign-in"] = faults(page)
+    page.goto("/api/v1/session/oidc")
+    expect(page.get_by_role("heading", name="You are not signed in")).to_be_visible()
+    found["sign-in refused"] = faults(page)
     assert not any(found.values()), json.dumps({path: each for path, each in found.items() if each}, indent=1)

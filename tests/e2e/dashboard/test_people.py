@@ -162,3 +162,23 @@ def test_others_read_a_project_and_its_administrators_change_it(stranger: Page, 
     expect(stranger.get_by_role("button", name="Remove eve")).to_have_count(0)
     expect(stranger.get_by_role("button", name=re.compile("Edit|New"))).to_have_count(0)
     expect(stranger.locator(".notice")).to_have_count(0)
+
+
+def test_an_administrator_pauses_and_announces(page: Page, live_service: Live) -> None:
+    page.get_by_role("link", name="The box").click()
+    page.get_by_role("button", name="Pause the queue").click()
+    page.get_by_label("Why").fill("replacing a fan")
+    page.get_by_role("button", name="Pause", exact=True).click()
+    banner = page.locator(".announcement")
+    expect(banner).to_contain_text("The queue is paused by")
+    expect(banner).to_contain_text("replacing a fan")
+    page.get_by_role("button", name="Announce").click()
+    page.get_by_label("Announcement").fill("maintenance at 18:00")
+    page.get_by_role("button", name="Announce", exact=True).last.click()
+    expect(page.get_by_text("maintenance at 18:00")).to_be_visible()
+    told = live_service.client.get("/api/v1/notices").json()
+    assert (told["pause"]["message"], told["announcement"]["message"]) == ("replacing a fan", "maintenance at 18:00")
+    page.get_by_role("button", name="Resume the queue").click()
+    page.get_by_role("button", name="Withdraw it").click()
+    expect(banner).to_have_count(0)
+    assert live_service.client.get("/api/v1/notices").json() == {"pause": None, "announcement": None}

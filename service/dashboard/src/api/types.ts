@@ -54,3 +54,5 @@ export type Secret = Schemas["Secret"];
 export type Project = Schemas["Project"];
 export type NewProject = Schemas["NewProject"];
 export type ProjectChanges = Schemas["ProjectChanges"];
+export type Notices = Schemas["Notices"];
+export type NewAnnouncement = Schemas["NewAnnouncement"];

@@ -4,6 +4,7 @@ import { Notice } from "../ui/Notice";
 import { useTitle } from "../ui/useTitle";
 import { NoNode } from "../ui/NoNode";
 import { NodePanel } from "./NodePanel";
+import { NoticeActions } from "./NoticeActions";
 import { QueuePanel } from "./QueuePanel";
 import { ReservedPanel } from "./ReservedPanel";
 
@@ -13,7 +14,10 @@ export function BoxPage() {
   const admin = mayAdminister(useSettings().data);
   return (
     <>
-      <h1 className="page-title">The box</h1>
+      <div className="title-row">
+        <h1 className="page-title">The box</h1>
+        {admin && <NoticeActions />}
+      </div>
       <Notice error={nodes.error} />
       {nodes.data?.items.length === 0 && <NoNode />}
       <div className="box">
