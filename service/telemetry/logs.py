@@ -2,6 +2,7 @@
 
 import codecs
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,6 +106,14 @@ def read(store: BlobStore, seen: LogView, rank: int, offset: int, limit: int) ->
         return os.pread(descriptor, length, offset)
     finally:
         os.close(descriptor)
+
+
+def whole(store: BlobStore, seen: LogView, rank: int) -> Iterator[bytes]:
+    """Yield all bytes up to the mark, in parts."""
+    offset = 0
+    while data := read(store, seen, rank, offset, MAX_READ):
+        yield data
+        offset += len(data)
 
 
 def start_since(tx: Connection, seen: LogView, rank: int, time_us: int) -> int:

@@ -66,6 +66,18 @@ def raw(
     return Response(data, headers=headers, media_type="text/plain; charset=utf-8")
 
 
+@router.get(
+    "/jobs/{job_id}/logs/file", responses={200: {"content": {"text/plain": {}}}}, response_class=StreamingResponse
+)
+def file(job_id: JobRef, ctx: Ctx, rank: Rank = 0, attempt: Attempt = None) -> StreamingResponse:
+    """A rank's whole log as it is now, to be saved."""
+    view = logs.current(ctx.db, job_id, rank, attempt)
+    name = f"attempt-{view.attempt}-{f'rank-{rank}' if rank >= 0 else f'launcher-{-rank}'}.log"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    data = logs.whole(ctx.store, view, rank)
+    return StreamingResponse(data, headers=headers, media_type="text/plain; charset=utf-8")
+
+
 @router.get("/jobs/{job_id}/logs/streams", response_model=list[api.LogStream])
 def streams(job_id: JobRef, request: Request, ctx: Ctx) -> Response:
     """The logs that there are, by attempt and rank."""

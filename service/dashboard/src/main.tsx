@@ -11,6 +11,7 @@ import "./styles/sweep.css";
 import "./styles/sharing.css";
 import "./styles/audit.css";
 import "./styles/compare.css";
+import "./styles/log.css";
 
 import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";

@@ -42,6 +42,13 @@ export async function fetchText(address: string): Promise<string> {
   return await answer.text();
 }
 
+/** The bytes at an address. */
+export async function fetchBytes(address: string, signal?: AbortSignal): Promise<Uint8Array> {
+  const answer = await fetch(address, signal && { signal });
+  if (!answer.ok) throw problem(answer.status, await answer.json().catch(() => null));
+  return new Uint8Array(await answer.arrayBuffer());
+}
+
 export function isUnauthorized(error: unknown): boolean {
   return error instanceof ApiError && error.status === 401;
 }

@@ -1,64 +1,231 @@
-import { useEffect, useLayoutEffect, useRef, useState } from "react";
+import {
+  memo, type RefObject, useImperativeHandle, useLayoutEffect, useMemo, useRef, useState,
+} from "react";
 
-import { clean } from "../lib/log";
-import { Notice } from "../ui/Notice";
-import { type LogSource, useLog } from "./useLog";
+import type { Found } from "../api/logs";
+import { marked, type Span, spans } from "../lib/ansi";
+import { type LogDocument, placeOf } from "../lib/logDocument";
+import { clock } from "../lib/time";
+import { type LogSource, type ShownLine, useLines } from "./useLogDocument";
 
 /** Height of a line in pixels, as `.log-line` has it. */
 const LINE = 18;
-const MARGIN = 30;
+/** A page cannot be higher than some millions of pixels: of longer logs a pixel of the scrollbar is several lines. */
+const MOST_PIXELS = 8_000_000;
+/** Characters of a line that are drawn. */
+const WIDEST = 5_000;
 
-/** One rank's log. Only the lines in sight are drawn; scrolling up pauses following. */
-export function LogView({ source }: { source: LogSource }) {
-  const [following, setFollowing] = useState(true);
-  const { log, live, error, loadEarlier } = useLog(source, !following);
+export interface LogHandle {
+  /** Shows a line of the document, a little below the top. */
+  show: (line: number) => void;
+  end: () => void;
+}
+
+interface Props {
+  source: LogSource;
+  document: LogDocument;
+  words: string;
+  errors: Found;
+  hits: Found;
+  timestamps: boolean;
+  /** The line that was jumped to. */
+  current: number | null;
+  handle: RefObject<LogHandle | null>;
+  onFollowing: (following: boolean) => void;
+}
+
+/** Lines of a log. Only those in sight are read and drawn; scrolling up pauses following. */
+export function LogView({ source, document, words, errors, hits, timestamps, current, handle, onFollowing }: Props) {
   const box = useRef<HTMLDivElement>(null);
-  const [view, setView] = useState({ top: 0, height: 0 });
-  const lines = log.lines.at(-1) === "" ? log.lines.length - 1 : log.lines.length;
-  const base = useRef(log.base);
-  useLayoutEffect(() => {
-    const element = box.current;
-    if (element === null) return;
-    if (following) element.scrollTop = element.scrollHeight;
-    else element.scrollTop += (base.current - log.base) * LINE;
-    base.current = log.base;
-  }, [log, following]);
-  useEffect(() => {
-    const element = box.current;
-    if (element === null) return;
-    const watch = new ResizeObserver(() => setView({ top: element.scrollTop, height: element.clientHeight }));
-    watch.observe(element);
-    return () => watch.disconnect();
-  }, []);
-  const onScroll = () => {
-    const element = box.current;
-    if (element === null) return;
-    setView({ top: element.scrollTop, height: element.clientHeight });
-    setFollowing(element.scrollHeight - element.scrollTop - element.clientHeight < LINE);
-  };
-  const from = Math.max(0, Math.floor(view.top / LINE) - MARGIN);
-  const to = Math.min(lines, Math.ceil((view.top + view.height) / LINE) + MARGIN);
+  const view = useScroll(box, document.lines, handle, onFollowing);
+  const from = Math.max(0, Math.floor(view.top / LINE));
+  const to = Math.min(document.lines, Math.ceil((view.top + view.height) / LINE) + 1);
+  const lines = useLines(source, document, from, to);
+  const several = source.ranks.length > 1;
+  const height = Math.min(document.lines * LINE, MOST_PIXELS);
   return (
-    <div className="log" data-following={following || undefined}>
-      <Notice error={error} />
-      {log.start !== null && log.start > 0 && (
-        <button type="button" className="button small log-earlier" onClick={() => void loadEarlier()}>Load earlier</button>
-      )}
-      <div ref={box} className="log-box" onScroll={onScroll} tabIndex={0} role="log" aria-label="Log" aria-live="off">
-        <div className="log-sheet" style={{ height: lines * LINE }}>
-          <div style={{ transform: `translateY(${from * LINE}px)` }}>
-            {log.lines.slice(from, to).map((line, index) => (
-              <div key={log.base + from + index} className="log-line">{clean(line)}</div>
-            ))}
+    <div className="log">
+      <div ref={box} className="log-box" tabIndex={0} role="log" aria-label="Log" aria-live="off">
+        <div className="log-sheet" style={{ height }}>
+          <div className="log-window">
+            <div style={{ transform: `translateY(${from * LINE - view.top}px)` }}>
+              {lines.map((line) => (
+                <Line
+                  key={line.line}
+                  line={line}
+                  words={words}
+                  time={timestamps}
+                  several={several}
+                  current={line.line === current}
+                />
+              ))}
+            </div>
           </div>
         </div>
       </div>
-      <div className="log-foot">
-        <span className="faint">{live ? (following ? "following" : "paused") : "complete"}</span>
-        {!following && (
-          <button type="button" className="button small" onClick={() => setFollowing(true)}>Jump to end</button>
-        )}
-      </div>
+      <Marks document={document} found={errors} kind="error" />
+      <Marks document={document} found={hits} kind="hit" />
+    </div>
+  );
+}
+
+/**
+ * Where a log is scrolled to, in pixels of its lines; the scrollbar of a very long one is coarser than the wheel.
+ * Follows the end until the reader scrolls up.
+ */
+class Scroller {
+  following = true;
+  top = 0;
+  lines = 0;
+  #box: HTMLElement;
+  #set: number | null = null;
+  #onChange: (scroller: Scroller) => void;
+
+  constructor(box: HTMLElement, onChange: (scroller: Scroller) => void) {
+    this.#box = box;
+    this.#onChange = onChange;
+  }
+
+  get height(): number {
+    return this.#box.clientHeight;
+  }
+
+  get #most(): number {
+    return Math.max(0, this.lines * LINE - this.height);
+  }
+
+  /** Pixels that the scrollbar can move. */
+  get #bar(): number {
+    return Math.max(1, Math.min(this.lines * LINE, MOST_PIXELS) - this.height);
+  }
+
+  get #isCoarse(): boolean {
+    return this.lines * LINE > MOST_PIXELS;
+  }
+
+  go(top: number): void {
+    this.#place(Math.min(Math.max(0, top), this.#most));
+    this.#box.scrollTop = this.#most === 0 ? 0 : Math.round(this.top / this.#most * this.#bar);
+    this.#set = this.#box.scrollTop;
+  }
+
+  /** Shows the same again, or the end that has moved. */
+  refresh(): void {
+    this.go(this.following ? Infinity : this.top);
+  }
+
+  /** The scrollbar or the keyboard has moved. */
+  read(): void {
+    const { scrollTop } = this.#box;
+    if (scrollTop === this.#set) return;
+    this.#set = null;
+    this.#place(this.#isCoarse ? scrollTop / this.#bar * this.#most : scrollTop);
+  }
+
+  wheel(event: WheelEvent): void {
+    if (!this.#isCoarse || event.ctrlKey || event.deltaY === 0) return;
+    event.preventDefault();
+    this.go(this.top + event.deltaY);
+  }
+
+  #place(top: number): void {
+    this.top = top;
+    this.following = top >= this.#most - LINE;
+    this.#onChange(this);
+  }
+}
+
+function useScroll(
+  box: RefObject<HTMLDivElement | null>, lines: number, handle: Props["handle"], onFollowing: Props["onFollowing"],
+) {
+  const [view, setView] = useState({ top: 0, height: 460 });
+  const scroller = useRef<Scroller>(undefined);
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (element === null) return;
+    const made = new Scroller(element, ({ top, height, following }) => {
+      setView({ top, height });
+      onFollowing(following);
+    });
+    scroller.current = made;
+    const onWheel = (event: WheelEvent) => made.wheel(event);
+    const onScroll = () => made.read();
+    const watch = new ResizeObserver(() => made.refresh());
+    element.addEventListener("wheel", onWheel, { passive: false });
+    element.addEventListener("scroll", onScroll);
+    watch.observe(element);
+    return () => {
+      element.removeEventListener("wheel", onWheel);
+      element.removeEventListener("scroll", onScroll);
+      watch.disconnect();
+    };
+  }, [box, onFollowing]);
+  useLayoutEffect(() => {
+    if (scroller.current === undefined) return;
+    scroller.current.lines = lines;
+    scroller.current.refresh();
+  }, [lines]);
+  useImperativeHandle(handle, () => ({
+    show: (line) => scroller.current?.go((line - 5) * LINE),
+    end: () => scroller.current?.go(Infinity),
+  }), []);
+  return view;
+}
+
+interface LineProps {
+  line: ShownLine;
+  words: string;
+  time: boolean;
+  several: boolean;
+  current: boolean;
+}
+
+const Line = memo(function Line({ line: { own, block, text }, words, time, several, current }: LineProps) {
+  const shown = text !== null && text.length > WIDEST ? text.slice(-WIDEST) : text;
+  return (
+    <div className="log-line" data-current={current || undefined}>
+      <span className="log-number" aria-hidden="true">{own + 1}</span>
+      {several && <span className="log-rank" data-rank={block.rank % 8}>{block.rank}</span>}
+      {time && <span className="log-time">{timeOf(block.time)}</span>}
+      <span className="log-text">
+        {shown === null
+          ? <span className="faint">…</span>
+          : spans(shown).map((span, at) => <Part key={at} span={span} words={words} />)}
+      </span>
+    </div>
+  );
+}, isSame);
+
+function Part({ span: { text, look, color }, words }: { span: Span; words: string }) {
+  return (
+    <span className={look || undefined} style={color === null ? undefined : { color }}>
+      {marked(text, words).map((part, at) => (part.hit ? <mark key={at}>{part.text}</mark> : part.text))}
+    </span>
+  );
+}
+
+function isSame(one: LineProps, other: LineProps): boolean {
+  const { line: before, ...rest } = one;
+  const { line: after } = other;
+  return before.text === after.text && before.own === after.own && before.block.time === after.block.time &&
+    before.block.rank === after.block.rank &&
+    (Object.keys(rest) as (keyof typeof rest)[]).every((name) => one[name] === other[name]);
+}
+
+/** When a line's part of the log came, as the service has noted it. */
+function timeOf(time: number | null): string {
+  return time === null ? "–" : clock(new Date(time * 1000).toISOString(), Date.now());
+}
+
+/** Marks beside the scrollbar, where lines were found. */
+function Marks({ document, found, kind }: { document: LogDocument; found: Found; kind: "error" | "hit" }) {
+  const places = useMemo(() => {
+    const lines = found.matches.flatMap(({ rank, match }) => placeOf(document, rank, match.line) ?? []);
+    return [...new Set(lines.map((line) => Math.round(line / Math.max(1, document.lines) * 300) / 3))];
+  }, [document, found.matches]);
+  return (
+    <div className="log-marks" data-kind={kind} aria-hidden="true">
+      {places.map((place) => <i key={place} style={{ top: `${place}%` }} />)}
     </div>
   );
 }

@@ -1,20 +1,33 @@
-import { useState } from "react";
+import { useMemo, useRef, useState } from "react";
 
 import { useLogStreams } from "../api/jobs";
+import { type Found, MOST_MATCHES, useLogSearch } from "../api/logs";
 import type { Job, LogStream } from "../api/types";
-import { bytes } from "../lib/format";
+import { plain } from "../lib/ansi";
+import { bytes, plural } from "../lib/format";
+import { type LogDocument, placeOf } from "../lib/logDocument";
+import { Notice } from "../ui/Notice";
 import { Panel } from "../ui/Panel";
 import { Segments } from "../ui/Segments";
-import { LogView } from "./LogView";
+import { useSettled } from "../ui/useSettled";
+import { type LogHandle, LogView } from "./LogView";
+import { useLogDocument } from "./useLogDocument";
 
-/** The log of a rank; by default that of rank 0 of the newest attempt. */
+/** Instead of a rank: all of them, by time. */
+const ALL = "all";
+const SETTLE_MS = 300;
+/** Lines around each that is found. */
+const CONTEXT = 2;
+
+/** The log of a rank, or of all; by default that of rank 0 of the newest attempt. */
 export function Logs({ job }: { job: Job }) {
   const streams = useLogStreams(job).data ?? [];
-  const [chosen, setChosen] = useState<{ attempt?: number; rank?: number }>({});
+  const [chosen, setChosen] = useState<{ attempt?: number; rank?: number | typeof ALL }>({});
   const attempts = [...new Set(streams.map((stream) => stream.attempt))].sort((a, b) => a - b);
   const attempt = chosen.attempt ?? attempts.at(-1);
   const here = streams.filter((stream) => stream.attempt === attempt).toSorted(byRank);
   const stream = here.find((one) => one.rank === chosen.rank) ?? here[0];
+  const all = chosen.rank === ALL && here.length > 1;
   const tools = stream !== undefined && (
     <>
       {attempts.length > 1 && (
@@ -27,9 +40,12 @@ export function Logs({ job }: { job: Job }) {
       )}
       <Segments
         label="Rank"
-        options={here.map(({ rank }) => ({ key: String(rank), label: nameOf(rank) }))}
-        value={String(stream.rank)}
-        onChange={(key) => setChosen({ ...chosen, rank: Number(key) })}
+        options={[
+          ...(here.length > 1 ? [{ key: ALL, label: "all by time" }] : []),
+          ...here.map(({ rank }) => ({ key: String(rank), label: nameOf(rank) })),
+        ]}
+        value={all ? ALL : String(stream.rank)}
+        onChange={(key) => setChosen({ ...chosen, rank: key === ALL ? ALL : Number(key) })}
       />
     </>
   );
@@ -37,19 +53,209 @@ export function Logs({ job }: { job: Job }) {
     <Panel title="Log" tools={tools}>
       {stream === undefined
         ? <p className="soft pad">No output yet.</p>
-        : <Shown key={`${stream.attempt} ${stream.rank}`} job={job.id} stream={stream} />}
+        : (
+            <Shown
+              key={`${stream.attempt} ${all ? ALL : stream.rank}`}
+              job={job.id}
+              streams={all ? here : [stream]}
+            />
+          )}
     </Panel>
   );
 }
 
-function Shown({ job, stream }: { job: string; stream: LogStream }) {
-  const { attempt, rank, dropped_bytes: dropped } = stream;
+function Shown({ job, streams }: { job: string; streams: readonly LogStream[] }) {
+  const attempt = streams[0]?.attempt ?? 1;
+  const ranks = streams.map(({ rank }) => rank).join(",");
+  const source = useMemo(() => ({ job, attempt, ranks: ranks.split(",").map(Number) }), [job, attempt, ranks]);
+  const { document, live, ready, error } = useLogDocument(source);
+  const [words, setWords] = useState("");
+  const searched = useSettled(words.trim(), SETTLE_MS) ?? "";
+  const hits = useLogSearch({ ...source, words: searched, context: CONTEXT });
+  // What has come since is not looked through: a log that grows is once more when it is complete.
+  const errors = useLogSearch({ ...source, words: ready ? null : "", context: 0 });
+  const [timestamps, setTimestamps] = useState(false);
+  const [following, setFollowing] = useState(true);
+  const [current, setCurrent] = useState<number | null>(null);
+  const view = useRef<LogHandle>(null);
+  const show = (line: number) => {
+    setCurrent(line);
+    view.current?.show(line);
+  };
+  const dropped = streams.reduce((sum, stream) => sum + stream.dropped_bytes, 0);
   return (
     <>
       {dropped > 0 && <p className="notice">{bytes(dropped)} are missing: the log limit or a full disk dropped them.</p>}
-      <LogView source={{ job, attempt, rank }} />
+      <Notice error={error} />
+      <div className="log-tools">
+        <Search words={words} onWords={setWords} found={hits} document={document} onShow={show} />
+        <GoTo lines={document.lines} onShow={show} />
+        <button type="button" className="button small" onClick={() => show(0)}>Start</button>
+        <label className="log-toggle">
+          <input type="checkbox" checked={timestamps} onChange={({ target }) => setTimestamps(target.checked)} /> Times
+        </label>
+        {streams.map(({ rank }) => (
+          <a key={rank} className="button small" href={fileOf(job, attempt, rank)} download>
+            Download{streams.length > 1 && ` ${nameOf(rank)}`}
+          </a>
+        ))}
+      </div>
+      <Results found={hits} words={searched} document={document} current={current} onShow={show} />
+      <LogView
+        source={source}
+        document={document}
+        words={searched}
+        errors={errors}
+        hits={hits}
+        timestamps={timestamps}
+        current={current}
+        handle={view}
+        onFollowing={setFollowing}
+      />
+      <div className="log-foot">
+        <span className="faint">
+          {live ? (following ? "following" : "paused") : "complete"}
+          {ready && <>, {document.lines.toLocaleString()} lines</>}
+        </span>
+        <Errors found={errors} document={document} current={current} onShow={show} />
+        {!following && (
+          <button type="button" className="button small" onClick={() => view.current?.end()}>Jump to end</button>
+        )}
+      </div>
     </>
   );
+}
+
+interface SearchProps {
+  words: string;
+  onWords: (words: string) => void;
+  found: Found;
+  document: LogDocument;
+  onShow: (line: number) => void;
+}
+
+/** The field of the search; Enter shows what is found next, with Shift what came before. */
+function Search({ words, onWords, found, document, onShow }: SearchProps) {
+  const at = useRef(-1);
+  const step = (by: number) => {
+    const { matches } = found;
+    if (matches.length === 0) return;
+    at.current = (at.current + by + matches.length) % matches.length;
+    const hit = matches[at.current];
+    const line = hit && placeOf(document, hit.rank, hit.match.line);
+    if (line != null) onShow(line);
+  };
+  return (
+    <form
+      className="log-search"
+      role="search"
+      onSubmit={(submit) => {
+        submit.preventDefault();
+        step(1);
+      }}
+    >
+      <input
+        type="search"
+        aria-label="Search the log"
+        placeholder="Search the log"
+        value={words}
+        onChange={({ target }) => {
+          at.current = -1;
+          onWords(target.value);
+        }}
+        onKeyDown={(event) => {
+          if (event.key !== "Enter" || !event.shiftKey) return;
+          event.preventDefault();
+          step(-1);
+        }}
+      />
+      <span className="faint" role="status">{words.trim() === "" ? "" : toldOf(found)}</span>
+    </form>
+  );
+}
+
+function toldOf({ count, done, error }: Found): string {
+  if (error !== null) return "the search failed";
+  return `${count === 1 ? "1 line" : `${count.toLocaleString()} lines`}${done ? "" : ", reading…"}`;
+}
+
+function GoTo({ lines, onShow }: { lines: number; onShow: (line: number) => void }) {
+  const [text, setText] = useState("");
+  return (
+    <form
+      className="log-goto"
+      onSubmit={(submit) => {
+        submit.preventDefault();
+        const line = Number(text.replaceAll(/\D/g, ""));
+        if (line > 0) onShow(Math.min(line, lines) - 1);
+      }}
+    >
+      <input
+        inputMode="numeric"
+        aria-label="Go to line"
+        placeholder="Line"
+        value={text}
+        onChange={({ target }) => setText(target.value)}
+      />
+    </form>
+  );
+}
+
+interface ResultsProps {
+  found: Found;
+  words: string;
+  document: LogDocument;
+  current: number | null;
+  onShow: (line: number) => void;
+}
+
+/** Lines that were found, each with those around it. */
+function Results({ found, words, document, current, onShow }: ResultsProps) {
+  if (words === "" || found.matches.length === 0) return null;
+  return (
+    <ol className="log-results" aria-label="Lines found" tabIndex={0}>
+      {found.matches.slice(0, 100).map(({ rank, match }) => {
+        const line = placeOf(document, rank, match.line);
+        return (
+          <li key={`${rank} ${match.offset}`} data-current={(line !== null && line === current) || undefined}>
+            <button type="button" disabled={line === null} onClick={() => line !== null && onShow(line)}>
+              <span className="log-number">{match.line + 1}</span>
+              <span>
+                {match.before.map((text, at) => <span key={`before ${at}`} className="faint">{plain(text)}</span>)}
+                <b>{plain(match.text)}</b>
+                {match.after.map((text, at) => <span key={`after ${at}`} className="faint">{plain(text)}</span>)}
+              </span>
+            </button>
+          </li>
+        );
+      })}
+      {found.count > 100 && (
+        <li className="faint pad">
+          The first 100 of {found.count.toLocaleString()}; {found.count > MOST_MATCHES && "marks are at the first "}
+          {found.count > MOST_MATCHES && MOST_MATCHES.toLocaleString()} Enter walks through them.
+        </li>
+      )}
+    </ol>
+  );
+}
+
+/** How many lines tell of errors, and the way to the next. */
+function Errors({ found, document, current, onShow }: Omit<ResultsProps, "words">) {
+  if (found.count === 0) return null;
+  const next = () => {
+    const lines = found.matches.flatMap(({ rank, match }) => placeOf(document, rank, match.line) ?? []);
+    const line = lines.find((one) => one > (current ?? -1)) ?? lines[0];
+    if (line !== undefined) onShow(line);
+  };
+  return (
+    <button type="button" className="button small log-errors" onClick={next}>
+      {plural(found.count, "line")} with errors
+    </button>
+  );
+}
+
+function fileOf(job: string, attempt: number, rank: number): string {
+  return `/api/v1/jobs/${job}/logs/file?attempt=${attempt}&rank=${rank}`;
 }
 
 /** -1 is the launcher, -2 that of the second node. */

@@ -25,6 +25,12 @@ export function moment(iso: string): string {
   return written(at, { ...year, ...DATE, ...SECONDS });
 }
 
+/** A time of day to the second, with its date where that is not today. */
+export function clock(iso: string, now: number): string {
+  const at = new Date(iso);
+  return written(at, at.toDateString() === new Date(now).toDateString() ? SECONDS : { ...DATE, ...SECONDS });
+}
+
 /** The whole of a time, with its zone: what a time tells when it is pointed at. */
 export function exactly(iso: string): string {
   return written(new Date(iso), { dateStyle: "full", timeStyle: "full" });

@@ -90,3 +90,13 @@ def test_a_long_log_is_searched_in_parts(data_plane: Plane, monkeypatch: pytest.
         answers += 1
     assert found == [number for number in range(5_000) if "99" in str(number)]
     assert (answers > 3, line) == (True, 5_000)
+
+
+def test_a_whole_log_is_saved(data_plane: Plane) -> None:
+    seeded = data_plane.job()
+    text = b"some words\n" * 500_000
+    for at in range(0, len(text), 2**20):
+        data_plane.log(seeded, at, text[at : at + 2**20])
+    answer = data_plane.get(f"/jobs/{seeded.job}/logs/file")
+    assert answer.content == text
+    assert answer.headers["content-disposition"] == 'attachment; filename="attempt-1-rank-0.log"'

@@ -34,7 +34,9 @@ OF_JOB = {
 }
 OF_JOB |= {f"/jobs/{{job_id}}{rest}" for rest in ("/logs", "/logs/streams", "/logs/stream", "/metrics", "/telemetry")}
 OF_JOB |= {"/jobs/{job_id}/outputs/{name:file}", "/checkpoints/{checkpoint_id}", "/metrics/curves"}
-OF_JOB |= {f"/jobs/{{job_id}}{rest}" for rest in ("/logs/index", "/logs/search", "/code", "/code/{name:file}")}
+OF_JOB |= {
+    f"/jobs/{{job_id}}{rest}" for rest in ("/logs/index", "/logs/search", "/logs/file", "/code", "/code/{name:file}")
+}
 OF_JOB |= {"/checkpoints/{checkpoint_id}/files/{name:file}", "/groups/{group}", "/groups/{group}/trials"}
 #: Lists of jobs and sweeps: without those that the caller may not read.
 LISTS = {"/jobs", "/jobs/counts", "/groups"}
