@@ -4,6 +4,7 @@ import { useLive } from "../api/live";
 import { useOutage } from "../api/outage";
 import { mayAdminister, useSettings, useSignOut } from "../api/session";
 import { useTheme } from "../lib/theme";
+import { Shortcuts } from "../palette/Shortcuts";
 import { SignIn } from "../session/SignIn";
 import { Notice } from "./Notice";
 import { NoticeBanner } from "./NoticeBanner";
@@ -47,6 +48,7 @@ function Person({ name }: { name: string }) {
   const signOut = useSignOut();
   return (
     <div className="person">
+      <Shortcuts />
       <button
         type="button"
         className="button small ghost"

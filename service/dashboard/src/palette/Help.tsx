@@ -1,0 +1,31 @@
+import { useEffect, useRef } from "react";
+
+import { KEYS, LOCAL_KEYS } from "./keys";
+
+/** The keys, in a dialog. */
+export default function Help({ onClose }: { onClose: () => void }) {
+  const ref = useRef<HTMLDialogElement>(null);
+  useEffect(() => ref.current?.showModal(), []);
+  return (
+    <dialog
+      ref={ref}
+      className="dialog"
+      aria-label="Keys"
+      onClose={onClose}
+      onClick={(click) => click.target === ref.current && ref.current.close()}
+    >
+      <form method="dialog">
+        <h2>Keys</h2>
+        <dl className="keys">
+          {[...KEYS, ...LOCAL_KEYS].map(({ keys, does }) => (
+            <div key={does}>
+              <dt>{keys.map((key) => <kbd key={key}>{key}</kbd>)}</dt>
+              <dd>{does}</dd>
+            </div>
+          ))}
+        </dl>
+        <div className="dialog-actions"><button type="submit" className="button" autoFocus>Close</button></div>
+      </form>
+    </dialog>
+  );
+}

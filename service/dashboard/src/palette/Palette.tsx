@@ -1,0 +1,170 @@
+import { useQuery } from "@tanstack/react-query";
+import { useMatchRoute, useNavigate } from "@tanstack/react-router";
+import { Command } from "cmdk";
+import { useEffect, useRef, useState } from "react";
+
+import { client, unwrap } from "../api/client";
+import { useCancel, useCheckpointNow, useDumpStacks, useHold, useJob, useRelease } from "../api/jobs";
+import { mayAdminister, useSettings } from "../api/session";
+import type { Job } from "../api/types";
+import { type Action, actionsFor } from "../lib/states";
+import { useTheme } from "../lib/theme";
+import { Notice } from "../ui/Notice";
+import { StateChip } from "../ui/StateChip";
+import { useSettled } from "../ui/useSettled";
+
+const SETTLE_MS = 150;
+const MOST_JOBS = 8;
+
+interface Props {
+  onClose: () => void;
+  onHelp: () => void;
+}
+
+/** Jobs, pages and actions by name; arrows choose, Enter does it. */
+export default function Palette({ onClose, onHelp }: Props) {
+  const ref = useRef<HTMLDialogElement>(null);
+  const [words, setWords] = useState("");
+  useEffect(() => ref.current?.showModal(), []);
+  const matches = useMatchRoute();
+  const here = matches({ to: "/jobs/$jobId", fuzzy: true });
+  const jobId = here === false ? null : here.jobId;
+  return (
+    <dialog
+      ref={ref}
+      className="dialog palette"
+      aria-label="Commands"
+      onClose={onClose}
+      onClick={(click) => click.target === ref.current && ref.current.close()}
+    >
+      <Command label="Commands" loop>
+        <Command.Input
+          autoFocus
+          value={words}
+          onValueChange={setWords}
+          placeholder="A job’s number or name, a page, an action"
+        />
+        <Command.List>
+          <Command.Empty>Nothing has this name.</Command.Empty>
+          {jobId != null && <OfJob id={jobId} onDone={onClose} />}
+          <Jobs words={words} onDone={onClose} />
+          <Pages onDone={onClose} onHelp={onHelp} />
+        </Command.List>
+      </Command>
+    </dialog>
+  );
+}
+
+function Jobs({ words, onDone }: { words: string; onDone: () => void }) {
+  const navigate = useNavigate();
+  const q = useSettled(words.trim(), SETTLE_MS) ?? "";
+  const found = useQuery({
+    queryKey: ["jobs", "palette", q],
+    queryFn: () => unwrap(client.GET("/api/v1/jobs", { params: { query: { q, limit: MOST_JOBS } } })),
+    enabled: q !== "",
+  });
+  return (
+    <Command.Group heading="Jobs">
+      {(found.data?.items ?? []).map((job) => (
+        <Command.Item
+          key={job.id}
+          // The service has found it, by its number perhaps, so nothing else decides.
+          value={`${job.number} ${job.name} ${job.id}`}
+          keywords={[q]}
+          onSelect={() => {
+            onDone();
+            void navigate({ to: "/jobs/$jobId", params: { jobId: String(job.number) } });
+          }}
+        >
+          <span className="num faint">{job.number}</span> <span className="palette-name">{job.name}</span>
+          <span className="faint">{job.user}</span> <StateChip state={job.state} held={job.held} blocked={job.blocked} />
+        </Command.Item>
+      ))}
+    </Command.Group>
+  );
+}
+
+function OfJob({ id, onDone }: { id: string; onDone: () => void }) {
+  const { data: job } = useJob(id);
+  return job === undefined ? null : <Actions job={job} onDone={onDone} />;
+}
+
+function Actions({ job, onDone }: { job: Job; onDone: () => void }) {
+  const navigate = useNavigate();
+  const allowed = actionsFor(job, useSettings().data);
+  const [sure, setSure] = useState(false);
+  const changes = {
+    hold: useHold(),
+    release: useRelease(),
+    checkpoint: useCheckpointNow(),
+    stacks: useDumpStacks(),
+    cancel: useCancel(),
+  };
+  const error = Object.values(changes).map((change) => change.error).find((one) => one !== null);
+  const item = (action: keyof typeof changes & Action, label: string) => allowed.has(action) && (
+    <Command.Item key={action} onSelect={() => changes[action].mutate(job.id, { onSuccess: onDone })}>
+      {label}
+    </Command.Item>
+  );
+  const tab = (to: string, label: string) => (
+    <Command.Item
+      onSelect={() => {
+        onDone();
+        void navigate({ to: "/jobs/$jobId/$tab", params: { jobId: String(job.number), tab: to } });
+      }}
+    >
+      {label}
+    </Command.Item>
+  );
+  return (
+    <Command.Group heading={`Job ${job.number} ${job.name}`}>
+      <Notice error={error} />
+      {tab("charts", "Charts of this job")}
+      {tab("log", "Log of this job")}
+      {tab("spec", "Spec of this job")}
+      <Command.Item
+        onSelect={() => {
+          onDone();
+          void navigate({ to: "/compare", search: { jobs: String(job.number) } });
+        }}
+      >
+        Compare this job with others
+      </Command.Item>
+      {item("checkpoint", "Write a checkpoint now")}
+      {item("stacks", "Dump stacks")}
+      {item("hold", "Hold this job")}
+      {item("release", "Release this job")}
+      {allowed.has("cancel") && !sure && <Command.Item onSelect={() => setSure(true)}>Cancel this job…</Command.Item>}
+      {sure && item("cancel", `Cancel job ${job.number} for good`)}
+    </Command.Group>
+  );
+}
+
+const PAGES = [
+  { to: "/", label: "Home" }, { to: "/box", label: "The box" }, { to: "/sharing", label: "Sharing" },
+  { to: "/compare", label: "Compare runs" },
+] as const;
+
+function Pages({ onDone, onHelp }: { onDone: () => void; onHelp: () => void }) {
+  const navigate = useNavigate();
+  const [theme, toggle] = useTheme();
+  const administers = mayAdminister(useSettings().data);
+  const pages = administers ? [...PAGES, { to: "/audit", label: "Audit" } as const] : PAGES;
+  return (
+    <Command.Group heading="Pages">
+      {pages.map(({ to, label }) => (
+        <Command.Item
+          key={to}
+          onSelect={() => {
+            onDone();
+            void navigate({ to, search: {} });
+          }}
+        >
+          {label}
+        </Command.Item>
+      ))}
+      <Command.Item onSelect={toggle}>{theme === "dark" ? "Use the light theme" : "Use the dark theme"}</Command.Item>
+      <Command.Item onSelect={onHelp}>Keys</Command.Item>
+    </Command.Group>
+  );
+}

@@ -1,0 +1,53 @@
+import { useNavigate } from "@tanstack/react-router";
+import { lazy, Suspense, useEffect, useRef, useState } from "react";
+
+import { askedBy } from "./keys";
+
+const Palette = lazy(() => import("./Palette"));
+const Help = lazy(() => import("./Help"));
+
+/** How long after `g` a second key counts, in milliseconds. */
+const SECOND_KEY_MS = 1_500;
+
+/** Keys that work everywhere, and the button that opens the palette. */
+export function Shortcuts() {
+  const [open, setOpen] = useState<"palette" | "help" | null>(null);
+  const navigate = useNavigate();
+  const g = useRef(0);
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      const asked = askedBy(event, isField(event.target), Date.now() - g.current < SECOND_KEY_MS);
+      g.current = asked?.kind === "prefix" ? Date.now() : 0;
+      if (asked === null || document.querySelector("dialog[open]") !== null) return;
+      event.preventDefault();
+      if (asked.kind === "go") void navigate({ to: asked.to, search: {} });
+      else if (asked.kind !== "prefix") setOpen(asked.kind);
+    };
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  }, [navigate]);
+  return (
+    <>
+      <button
+        type="button"
+        className="button small ghost palette-open"
+        onClick={() => setOpen("palette")}
+        aria-label="Search jobs, pages and actions"
+        title="Ctrl K"
+      >
+        <svg viewBox="0 0 20 20" width="18" height="18" aria-hidden="true" fill="none" stroke="currentColor">
+          <circle cx="8.5" cy="8.5" r="5.5" strokeWidth="1.7" /><path d="m13 13 5 5" strokeWidth="1.7" />
+        </svg>
+      </button>
+      <Suspense fallback={null}>
+        {open === "palette" && <Palette onClose={() => setOpen(null)} onHelp={() => setOpen("help")} />}
+        {open === "help" && <Help onClose={() => setOpen(null)} />}
+      </Suspense>
+    </>
+  );
+}
+
+function isField(target: EventTarget | null): boolean {
+  if (!(target instanceof HTMLElement)) return false;
+  return target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
+}

@@ -1,0 +1,54 @@
+"""Everything by keyboard: the command palette, the help, and the keys that lead to pages."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.e2e.dashboard.test_accessibility import faults
+
+pytestmark = pytest.mark.browser
+Submit = Callable[..., dict[str, Any]]
+
+
+def test_jobs_pages_and_actions_are_found_by_name(page: Page, submit: Submit) -> None:
+    job = submit(name="digits-ddp")
+    submit(name="other")
+    page.keyboard.press("Control+k")
+    palette = page.get_by_role("dialog", name="Commands")
+    expect(palette).to_be_visible()
+    assert faults(page) == []
+    page.keyboard.type("digits")
+    expect(palette.get_by_role("option", name="digits-ddp")).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(rf"/jobs/{job['number']}$"))
+    expect(palette).to_have_count(0)
+    page.keyboard.press("Control+k")
+    page.keyboard.type("hold this")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Release")).to_be_visible()
+    page.keyboard.press("Control+k")
+    page.keyboard.type("cancel")
+    page.keyboard.press("Enter")
+    page.keyboard.type(" job")
+    palette.get_by_role("option", name=f"Cancel job {job['number']} for good").click()
+    expect(page.get_by_role("button", name="Rerun")).to_be_visible()
+    expect(page.get_by_text("cancelled").first).to_be_visible()
+
+
+def test_keys_lead_to_pages_and_are_told(page: Page) -> None:
+    page.keyboard.press("g")
+    page.keyboard.press("b")
+    expect(page).to_have_url(re.compile("/box$"))
+    page.keyboard.press("?")
+    keys = page.get_by_role("dialog", name="Keys")
+    expect(keys).to_contain_text("Open the command palette")
+    assert faults(page) == []
+    page.keyboard.press("Escape")
+    expect(keys).to_have_count(0)
+    page.get_by_role("button", name="Search jobs, pages and actions").click()
+    page.keyboard.type("shar")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("/sharing$"))
