@@ -100,3 +100,23 @@ def test_a_run_is_hidden_and_left_out(page: Page, runs: list[int]) -> None:
     page.get_by_label(f"Leave out run {runs[0]}").click()
     expect(page.locator(".runs tbody tr")).to_have_count(1)
     expect(page).to_have_url(re.compile(rf"jobs=(%22)?{runs[1]}"))
+
+
+def test_a_rerun_shows_its_code_and_what_it_has_changed(
+    page: Page, runs: list[int], live_service: Live, node: Agent
+) -> None:
+    code = uploaded(live_service.client, train__py="lr = 0.5\n", same__py="pass\n")
+    changes = {"code": code, "time_limit": "3h"}
+    again = live_service.client.post(f"/api/v1/jobs/{runs[0]}/rerun", json={"changes": changes}).raise_for_status()
+    page.goto(f"/jobs/{again.json()['number']}/spec")
+    changed = page.get_by_role("region", name=f"Changed since job {runs[0]}")
+    expect(changed.locator("dt")).to_have_text(["time_limit"])
+    expect(changed.locator("del")).to_be_visible()
+    shown = page.get_by_role("region", name="Code", exact=True)
+    expect(shown.get_by_role("region", name="train.py")).to_contain_text("lr = 0.5")
+    shown.get_by_role("button", name="same.py").click()
+    expect(shown.get_by_role("region", name="same.py")).to_contain_text("pass")
+    shown.get_by_role("button", name="Changes since the job before").click()
+    expect(shown.locator("[data-kind=removed]").first).to_contain_text("lr = 0.1")
+    page.get_by_role("link", name="Compare both").click()
+    expect(page).to_have_url(re.compile("/compare"))

@@ -219,11 +219,12 @@ function Results({ found, words, document, current, onShow }: ResultsProps) {
         return (
           <li key={`${rank} ${match.offset}`} data-current={(line !== null && line === current) || undefined}>
             <button type="button" disabled={line === null} onClick={() => line !== null && onShow(line)}>
-              <span className="log-number">{match.line + 1}</span>
               <span>
-                {match.before.map((text, at) => <span key={`before ${at}`} className="faint">{plain(text)}</span>)}
-                <b>{plain(match.text)}</b>
-                {match.after.map((text, at) => <span key={`after ${at}`} className="faint">{plain(text)}</span>)}
+                {[...match.before, match.text, ...match.after].map((text, at) => (
+                  <span key={at} className={at === match.before.length ? "log-found" : "faint"}>
+                    <span className="log-number">{match.line - match.before.length + at + 1}</span>{plain(text)}
+                  </span>
+                ))}
               </span>
             </button>
           </li>

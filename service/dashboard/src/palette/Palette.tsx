@@ -25,7 +25,10 @@ interface Props {
 export default function Palette({ onClose, onHelp }: Props) {
   const ref = useRef<HTMLDialogElement>(null);
   const [words, setWords] = useState("");
-  useEffect(() => ref.current?.showModal(), []);
+  useEffect(() => {
+    ref.current?.showModal();
+    ref.current?.querySelector("input")?.focus();
+  }, []);
   const matches = useMatchRoute();
   const here = matches({ to: "/jobs/$jobId", fuzzy: true });
   const jobId = here === false ? null : here.jobId;
@@ -63,9 +66,10 @@ function Jobs({ words, onDone }: { words: string; onDone: () => void }) {
     queryFn: () => unwrap(client.GET("/api/v1/jobs", { params: { query: { q, limit: MOST_JOBS } } })),
     enabled: q !== "",
   });
+  if (!found.data?.items.length) return null;
   return (
     <Command.Group heading="Jobs">
-      {(found.data?.items ?? []).map((job) => (
+      {found.data.items.map((job) => (
         <Command.Item
           key={job.id}
           // The service has found it, by its number perhaps, so nothing else decides.
