@@ -1,6 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 
+import { MOST_RUNS } from "../api/compare";
 import type { Group, Job } from "../api/types";
 import { metric as words } from "../lib/format";
 import { duration, secondsBetween } from "../lib/time";
@@ -40,10 +41,16 @@ export function TrialsTable({ sweep, trials, metric, mode, onMore }: Props) {
     ...names.map((name) => ({ key: `parameter:${name}`, label: name, num: true })),
   ];
   const sort = (key: string) => setSorting({ key, falling: sorting.key === key ? !sorting.falling : false });
-  const tools = onMore !== null && (
+  const compared = trials.slice(0, MOST_RUNS).map((trial) => trial.number).join(",");
+  const tools = (
     <>
-      <span className="faint">{sweep.metric === null ? "the first" : "the best"} {trials.length} of {sweep.size}</span>
-      <button type="button" className="button small" onClick={onMore}>Load more</button>
+      {onMore !== null && (
+        <>
+          <span className="faint">{sweep.metric === null ? "the first" : "the best"} {trials.length} of {sweep.size}</span>
+          <button type="button" className="button small" onClick={onMore}>Load more</button>
+        </>
+      )}
+      {trials.length > 1 && <Link to="/compare" search={{ jobs: compared }} className="button small">Compare curves</Link>}
     </>
   );
   return (
