@@ -5,14 +5,12 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from torchyard.injob import layout
 
 
-@dataclass(frozen=True)
-class CurrentAttempt:
+class CurrentAttempt(NamedTuple):  # no dataclass: what those import takes longer than all else here
     """The attempt that this process belongs to."""
 
     folder: str
