@@ -151,6 +151,7 @@ class Runtime:
         self._agent.adopt()
         spawn(lambda: finish_removals(self._settings.attempts))
         spawn(lambda: self._limits.sweep(lambda attempt: AttemptFolder(self._settings.attempts, attempt).locked()))
+        spawn(self._shims.prepare)
         spawn(self._heartbeats)
         spawn(self._sampling)
         spawn(lambda: self._xids.listen(self._stopped))

@@ -48,6 +48,14 @@ class ShimServer:
     _sending: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _closed: bool = field(default=False, repr=False)
 
+    def prepare(self) -> None:
+        """Make the server before the first shim is wanted."""
+        try:
+            with self._lock:
+                self._living()
+        except OSError as error:
+            logger.warning("shims have no server yet: %s", error)
+
     def launch(self, launch: Path, log: int, held: Sequence[int], told: bytes | None = None) -> bool:
         """Fork the shim of an attempt, with its log and the descriptors that it holds; return when the job has begun.
 

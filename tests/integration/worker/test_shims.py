@@ -41,6 +41,8 @@ def test_a_job_of_a_forked_shim_is_what_one_of_an_executed_is(tmp_path: Path, se
 
 def test_jobs_go_on_without_their_server(tmp_path: Path, server: ShimServer) -> None:
     box = Box(tmp_path, shims=server)
+    server.prepare()
+    assert server._server is not None
     folder = box.assign(command=["sh", "-c", "while [ ! -e go ]; do sleep 0.02; done; echo went"])
     box.launcher.start(folder.attempt_id)
     server.close()

@@ -18,7 +18,10 @@ export function StartTiming({ job }: { job: Job }) {
               <span
                 className="stage-bar"
                 data-by={BY[stage.name] ?? "job"}
-                style={{ left: `${(100 * stage.at_ms) / whole}%`, width: `${(100 * stage.ms) / whole}%` }}
+                style={{
+                  left: `min(${(100 * stage.at_ms) / whole}%, 100% - 2px)`,
+                  width: `${(100 * stage.ms) / whole}%`,
+                }}
               />
             </span>
             <span className="stage-time">{milliseconds(stage.ms)}</span>
