@@ -63,6 +63,8 @@ class SharedFields:
     user_id: str
     actor: str
     now: int
+    advice: str
+    """Advice on what it asks for; may be empty."""
     blocked: bool
     rerun_of: JobId | None
     restore_checkpoint: str | None
@@ -171,6 +173,7 @@ def _job(planned: PlannedJob, shared: SharedFields, **own: Any) -> dict[str, Any
 
 
 def _event(row: dict[str, Any], shared: SharedFields, note: str) -> dict[str, Any]:
+    data = {"rerun_of": shared.rerun_of, "advice": shared.advice}
     return {
         "job_id": row["id"],
         "seq": 1,
@@ -180,5 +183,5 @@ def _event(row: dict[str, Any], shared: SharedFields, note: str) -> dict[str, An
         "attempt": None,
         "actor": shared.actor,
         "message": note,
-        "data": {"rerun_of": shared.rerun_of} if shared.rerun_of else {},
+        "data": {key: value for key, value in data.items() if value},
     }

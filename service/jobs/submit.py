@@ -16,7 +16,7 @@ from service.identity import audit, roles
 from service.identity.callers import Caller
 from service.identity.visibility import HIDDEN
 from service.infra.times import Clock
-from service.jobs import fit, groups, launching, planning, present, versions
+from service.jobs import fit, groups, launching, memory_advice, planning, present, versions
 from service.jobs.submission import Submission
 from service.lifecycle import dependencies
 from service.secrets import of_jobs
@@ -62,7 +62,7 @@ def check(db: Database, store: BlobStore, submission: Submission) -> api.DryRun:
     with db.read() as tx:
         _check_rights(submission)
         known = _check_project(tx, submission)
-        note = _check(tx, submission, plan)
+        note = _check(tx, submission, plan) + _after(_memory_advice(tx, submission))
         _check_quotas(tx, submission, plan, lock=False)
         dependencies.resolve(tx, submission.caller, submission.spec.after, len(plan.jobs), lock=False)
     if not known:
@@ -95,7 +95,8 @@ def _store(db: Database, clock: Clock, submission: Submission, plan: planning.Su
         needs = dependencies.resolve(tx, submission.caller, submission.spec.after, len(plan.jobs), lock=True)
         _check_quotas(tx, submission, plan, lock=True)  # after the jobs: everybody locks in this order
         # The time anew: who reads what has changed must not have looked long past it when it becomes visible.
-        first = planning.store(tx, plan, _shared(submission, clock(), blocked=needs.blocked), needs, note)
+        shared = _shared(submission, clock(), _memory_advice(tx, submission), blocked=needs.blocked)
+        first = planning.store(tx, plan, shared, needs, note + _after(shared.advice))
         if submission.key:
             idempotency.remember(tx, submission.caller.user_id, submission.key, submission.fingerprint, first, now)
         audit.record_request(tx, submission.caller, first, now)
@@ -164,6 +165,14 @@ def _check(tx: Connection, submission: Submission, plan: planning.SubmissionPlan
     return f"{notes[0]}{chosen}{advice}{trial}"
 
 
+def _memory_advice(tx: Connection, submission: Submission) -> str:
+    return memory_advice.advice(tx, submission.caller.user_id, submission.spec)
+
+
+def _after(advice: str) -> str:
+    return f"; {advice}" if advice else ""
+
+
 def _check_secrets(tx: Connection, submission: Submission, plan: planning.SubmissionPlan) -> None:
     names = {name: None for job in plan.jobs for name in job.spec.secrets}
     if names:
@@ -196,11 +205,12 @@ _TRIAL = (
 _SUBMITTERS: Select[Any] = select(Project.submitters).where(Project.name == bindparam("name"))
 
 
-def _shared(submission: Submission, now: int, *, blocked: bool) -> planning.SharedFields:
+def _shared(submission: Submission, now: int, advice: str, *, blocked: bool) -> planning.SharedFields:
     return planning.SharedFields(
         user_id=submission.caller.user_id,
         actor=submission.caller.name,
         now=now,
+        advice=advice,
         blocked=blocked,
         rerun_of=submission.rerun_of,
         restore_checkpoint=submission.restore_checkpoint,

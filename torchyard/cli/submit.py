@@ -170,7 +170,18 @@ def submitted(client: "Client", draft: "Draft") -> "Job":
 
     prepared = _prepare(client, draft)
     with progress(prepared.code.size if prepared.code else 0, "code") as uploaded:
-        return prepared.submit(client, uploaded=uploaded)
+        job = prepared.submit(client, uploaded=uploaded)
+    tell_advice(client, job)
+    return job
+
+
+def tell_advice(client: "Client", job: "Job") -> None:
+    """Tell what the service advises on the GPU memory that a new job asks for."""
+    resources = job.spec.get("resources", {}) if job.spec else {}
+    if resources.get("gpu_share") or resources.get("gpu_memory_min"):
+        for event in client.events(str(job.number))[:1]:
+            if advice := event.data.get("advice"):
+                common.note(advice)
 
 
 def _submit_sweep(client: "Client", draft: "Draft") -> "Group":
