@@ -26,6 +26,7 @@ from worker.control.registration import Registration
 from worker.devices import faults, nvml, offenders, trespass
 from worker.devices.discovery import discover
 from worker.devices.locks import DeviceLocks
+from worker.devices.notify import OwnerNotifier
 from worker.devices.telemetry import Sampler
 from worker.devices.topology import CachedTopology
 from worker.devices.xids import Xids
@@ -73,6 +74,7 @@ class Runtime:
         self._shims = ShimServer(
             log=settings.home / "shims.log", environment=inherited(dict(os.environ), settings.job_env)
         )
+        self._notifier = OwnerNotifier(settings.name, settings.notify_command, spawn)
         self._pacer = Pacer()
         self._stopped = threading.Event()
         self._control = ControlPlaneClient(settings.address, settings.token)
@@ -237,7 +239,9 @@ class Runtime:
         found = trespass.find(self._nvml, self._scan)
         if found and self._settings.trespass == "stop":
             self._stop(trespass.confirmed(found, trespass.find(self._nvml, self._scan)))
-        return [*map(str, self._offenders()), *(str(each) for each in found if each.given)]
+        offending = self._offenders()
+        self._notifier.see(offending)
+        return [*map(str, offending), *(str(each) for each in found if each.given)]
 
     def _stop(self, found: Sequence[trespass.Trespass]) -> None:
         for each in found:

@@ -55,6 +55,8 @@ class WorkerSettings:
     """What is done with GPUs that processes from outside of the queue use."""
     trespass: TrespassPolicy = "warn"
     """What is done with attempts that use more of the GPUs than they were given."""
+    notify_command: str | None = None
+    """Line for the shell that tells the owner of a process from outside of the queue."""
     process_limit: int | None = None
     """Processes and threads of one attempt; None: `worker.limits.node.default_processes`."""
     warm_start: bool = False
@@ -117,6 +119,7 @@ def from_environment(
         confine_gpus=found.confine_gpus,
         foreign=ForeignProcesses(policy=found.foreign_processes, tolerated=found.foreign_memory),
         trespass=found.trespass,
+        notify_command=found.notify_command,
         process_limit=found.process_limit,
         warm_start=found.warm_start,
         labels=_labels(found.labels if labels is None else labels),
@@ -208,6 +211,12 @@ class WorkerEnvironment(BaseSettings):
         default="warn",
         description="Jobs that use GPUs which they were not given, or more of a shared one than their `gpu_share`: "
         "`warn` names them, `stop` ends them as well.",
+    )
+    notify_command: str | None = Field(
+        default=None,
+        description="Line for the shell that tells the owner of a process from outside of the queue on a GPU, by mail "
+        "or webhook, with `TORCHYARD_OWNER`, `TORCHYARD_NODE`, `TORCHYARD_GPU`, `TORCHYARD_PID` and "
+        "`TORCHYARD_MESSAGE` in its environment. Terminals at which the owner is logged in are written to in any case.",
     )
     process_limit: int | None = Field(
         default=None,

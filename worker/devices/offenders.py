@@ -28,6 +28,8 @@ class Offender:
     """The attempt that it is left of, if that one has ended."""
     since_us: int
     """When it was started."""
+    stray: bool = True
+    """It is of no attempt, living or ended."""
     memory: int | None = None
     """Bytes of the GPU that it holds; None where the driver does not tell."""
 
@@ -89,6 +91,7 @@ def _offender(
         name=name,
         holders=holding,
         leftover=leftover,
+        stray=attempt is None,
         since_us=round(started * 1e6),
         memory=memory,
     )
