@@ -153,7 +153,7 @@ def assert_the_first_ctrl_c_leaves_the_job_and_the_second_cancels_it(yard: Yard,
     run = begun(yard)
     until(lambda: yard.state(job) == "running")
     run.send_signal(signal.SIGINT)
-    _, told = run.communicate(timeout=30)
+    _, told = run.communicate(timeout=60)
     assert run.returncode == 130
     assert "Ctrl-C again" in told
     assert yard.state(job) == "cancelled"
@@ -161,7 +161,7 @@ def assert_the_first_ctrl_c_leaves_the_job_and_the_second_cancels_it(yard: Yard,
 
 def assert_the_first_ctrl_c_leaves_the_job(yard: Yard, job: str) -> None:
     run = begun(yard)
-    _, told = run.communicate(timeout=30)
+    _, told = run.communicate(timeout=60)
     assert run.returncode == 130, "so that `&& next` does not run"
     assert f"`yard logs -f {job}` follows it, `yard cancel {job}` stops it" in told
     assert yard.state(job) == "running"

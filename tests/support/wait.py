@@ -6,7 +6,7 @@ from typing import TypeVar
 
 Value = TypeVar("Value")
 #: Seconds between two looks: soon at first, and then at a pace that costs whoever is asked little.
-_FIRST_S, _LAST_S = 0.02, 0.2
+_FIRST_S, _LAST_S = 0.02, 0.35
 
 
 def until(condition: Callable[[], Value], *, seconds: float = 60.0, what: str = "the condition") -> Value:

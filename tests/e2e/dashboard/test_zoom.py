@@ -70,7 +70,9 @@ def test_a_zoom_reads_its_part_and_shows_every_point_once_they_fit(
     assert box is not None
     seen = set()
     for place in range(40, 60):
+        before = figure.locator(".chart-at").inner_text()
         page.mouse.move(box["x"] + box["width"] * place / 100, box["y"] + 20)
+        expect(figure.locator(".chart-at")).not_to_have_text(before)
         step = _step(figure)
         expected = {9.0: "9", 1.0: "1", 0.0: "0"}[_loss(step)]
         if scale == "Linear" or expected != "0":

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from tests.support.live import connect, process
 from tests.support.specs import spec
 from torchyard import home
+from torchyard.cli import main
 
 
 def test_it_says_when_it_is_ready_and_ends_quickly(empty_database_url: str, yard_home: Path) -> None:
@@ -62,7 +64,24 @@ def test_a_taken_port_is_said(yard_home: Path) -> None:
     assert "cannot start" in done.stderr
 
 
-def test_settings_are_read_anew_without_a_restart(yard_home: Path) -> None:
+@pytest.fixture
+def yard(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs a command line in this process."""
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        monkeypatch.setattr(sys, "argv", ["yard", *words])
+        with pytest.raises(SystemExit) as ended:
+            main.run()
+        return subprocess.CompletedProcess(words, int(ended.value.code or 0), *capsys.readouterr())
+
+    return run
+
+
+def test_settings_are_read_anew_without_a_restart(
+    yard_home: Path, yard: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
     file = yard_home / "settings.yaml"
     file.write_text("service: {keep_ended: 90d}\n")
     with process(f"sqlite:///{yard_home / 'x.db'}", yard_home) as (child, url):
@@ -79,15 +98,10 @@ def test_settings_are_read_anew_without_a_restart(yard_home: Path) -> None:
             assert "did you mean keep_ended?" in wrong.stderr
             assert client.get("/api/v1/settings").json()["keep_ended_s"] == 30 * 86_400
         assert child.poll() is None
+    file.write_text("service: {kep_ended: 30d}\nworker: {node_token_file: /nowhere/token}\n")
     checked = yard("config", "check")
     assert checked.returncode == 1
     assert "did you mean keep_ended?" in checked.stdout
-    file.write_text("worker: {node_token_file: /nowhere/token}\n")
-    assert "node_token_file: there is no file" in yard("config", "check").stdout
+    assert "node_token_file: there is no file" in checked.stdout
     file.write_text("service: {keep_ended: 30d}\nworker: {labels: [a100]}\n")
     assert yard("config", "check").returncode == 0
-
-
-def yard(*words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "torchyard.cli.main", *words]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
