@@ -2,7 +2,7 @@ import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Link } 
 
 import { parseCompare } from "./compare/search";
 import { HomePage } from "./home/HomePage";
-import { type JobsSearch, parseSearch } from "./lib/search";
+import { parseSearch } from "./lib/search";
 import { Frame } from "./ui/Frame";
 
 function Nowhere() {
@@ -19,7 +19,7 @@ const rootRoute = createRootRoute({ component: Frame, notFoundComponent: Nowhere
 const homeRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/",
-  validateSearch: (raw: Record<string, unknown>): JobsSearch => parseSearch(raw),
+  validateSearch: parseSearch,
   component: HomePage,
 });
 

@@ -3,9 +3,8 @@ import {
 } from "@tanstack/react-query";
 
 import { BUDGET, compact, type Detail, type Range } from "../lib/buckets";
-import type { JobsSearch } from "../lib/search";
 import { type Axis, mergeSeries } from "../lib/series";
-import { isFinal, statesOf } from "../lib/states";
+import { isFinal } from "../lib/states";
 import { client, unwrap } from "./client";
 import { POLL_MS, TELEMETRY_MS, useInterval } from "./live";
 import { useFollow, useStreaming } from "./stream";
@@ -13,43 +12,8 @@ import type { Job, Metrics } from "./types";
 
 const SLOW_MS = 15_000;
 const TELEMETRY_POINTS = 600;
-export const PAGE_SIZE = 50;
 
 const ofJob = (id: string) => ({ params: { path: { job_id: id } } });
-
-export function filtersOf(search: JobsSearch) {
-  const { user, project, tag, q } = search;
-  return { ...(user && { user }), ...(project && { project }), ...(tag && { tag: [tag] }), ...(q && { q }) };
-}
-
-/** Jobs that are no trials of a sweep; sweeps have rows of their own. */
-export function useJobs(search: JobsSearch) {
-  const states = search.tab === undefined ? [] : statesOf(search.tab);
-  const query = {
-    ...filtersOf(search),
-    ...(states.length > 0 && { state: [...states] }),
-    ...(search.cursor && { cursor: search.cursor }),
-    trials: false,
-    limit: PAGE_SIZE,
-  };
-  useFollow("jobs");
-  return useQuery({
-    queryKey: ["jobs", "list", query],
-    queryFn: () => unwrap(client.GET("/api/v1/jobs", { params: { query } })),
-    refetchInterval: useInterval(POLL_MS),
-    placeholderData: keepPreviousData,
-  });
-}
-
-export function useCounts(search: JobsSearch) {
-  const query = filtersOf(search);
-  return useQuery({
-    queryKey: ["jobs", "counts", query],
-    queryFn: () => unwrap(client.GET("/api/v1/jobs/counts", { params: { query } })),
-    refetchInterval: useInterval(POLL_MS),
-    placeholderData: keepPreviousData,
-  });
-}
 
 /** A job, followed also while the tab is hidden, since it names the tab. */
 export function useJob(id: string) {

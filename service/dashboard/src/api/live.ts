@@ -129,7 +129,7 @@ class Events {
       if (known === undefined) continue;
       if ("items" in known) {
         if (!known.items.some((one) => one.id === job.id)) continue;
-        const items = known.items.map((one) => (one.id === job.id ? { ...one, ...job } : one));
+        const items = known.items.map((one) => (one.id === job.id ? { ...one, ...job, place: one.place } : one));
         query.setData({ ...known, items });
       } else if (known.id === job.id) {
         version = known.version;

@@ -1,9 +1,6 @@
 import { keepPreviousData, useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 
-import type { JobsSearch } from "../lib/search";
-import { statesOf } from "../lib/states";
 import { client, unwrap } from "./client";
-import { filtersOf, PAGE_SIZE } from "./jobs";
 import { POLL_MS, useInterval } from "./live";
 import { useFollow } from "./stream";
 import type { Group } from "./types";
@@ -18,22 +15,6 @@ export interface Measure {
 }
 
 const ofGroup = (group: string) => ({ params: { path: { group } } });
-
-export function useSweeps(search: JobsSearch) {
-  const states = search.tab === undefined ? [] : statesOf(search.tab);
-  const query = {
-    ...filtersOf(search),
-    ...(states.length > 0 && { state: [...states] }),
-    ...(search.cursor && { cursor: search.cursor }),
-    limit: PAGE_SIZE,
-  };
-  return useQuery({
-    queryKey: ["jobs", "sweeps", query],
-    queryFn: () => unwrap(client.GET("/api/v1/groups", { params: { query } })),
-    refetchInterval: useInterval(POLL_MS),
-    placeholderData: keepPreviousData,
-  });
-}
 
 /** A sweep with its best trial. */
 export function useSweep(group: string, measure: Measure = {}) {

@@ -56,3 +56,4 @@ export type NewProject = Schemas["NewProject"];
 export type ProjectChanges = Schemas["ProjectChanges"];
 export type Notices = Schemas["Notices"];
 export type NewAnnouncement = Schemas["NewAnnouncement"];
+export type Facet = Schemas["Facet"];

@@ -1,10 +1,13 @@
+import { lazy, Suspense } from "react";
+
 import { useSettings } from "../api/session";
-import { Jobs } from "../jobs/Jobs";
 import { useTitle } from "../ui/useTitle";
 import { Attention } from "./Attention";
 import { Lanes } from "./Lanes";
 import { Mine } from "./Mine";
 import { useHours } from "./useHours";
+
+const Jobs = lazy(async () => ({ default: (await import("../jobs/Jobs")).Jobs }));
 
 /** The live box: the viewer's jobs, what is wrong, who has what, and all jobs. */
 export function HomePage() {
@@ -19,7 +22,7 @@ export function HomePage() {
         <Attention />
       </div>
       <Lanes hours={hours} onHours={setHours} />
-      <Jobs />
+      <Suspense><Jobs /></Suspense>
     </>
   );
 }

@@ -1,44 +1,89 @@
 import { useNavigate, useSearch } from "@tanstack/react-router";
+import { lazy, Suspense, useMemo, useState } from "react";
 
-import { useCounts } from "../api/jobs";
-import { hasFilters, type JobsSearch, withFilter } from "../lib/search";
+import { useSettings } from "../api/session";
+import { useCounts, useFacets } from "../api/table";
+import type { Facet } from "../api/types";
+import { columnsOf, rememberColumns, rememberedColumns } from "../lib/columns";
+import { type JobFilters, type Key, parseQuery, tabOf, withTerm } from "../lib/jobQuery";
+import type { JobsSearch } from "../lib/search";
+import { byFacet, byState, type Counts, type Section } from "../lib/sections";
 import { Notice } from "../ui/Notice";
-import { Filters } from "./Filters";
-import { JobsTable } from "./JobsTable";
 import { FirstJob, NothingFound } from "./Empty";
-import { useRows } from "./useRows";
+import { JobsTable } from "./JobsTable";
+import { SearchBox } from "./SearchBox";
+import { StateTabs } from "./StateTabs";
 
-/** All jobs, filtered by the address. */
+const TableTools = lazy(async () => ({ default: (await import("./TableTools")).TableTools }));
+const Views = lazy(async () => ({ default: (await import("./Views")).Views }));
+
+/** All jobs, as the address asks for them. */
 export function Jobs() {
   const search = useSearch({ from: "/" });
   const navigate = useNavigate({ from: "/" });
-  const { page, error } = useRows(search);
-  const counts = useCounts(search);
-  const set = (next: JobsSearch) => void navigate({ search: next, replace: true });
-  const change = (part: Record<string, string | undefined>) => set(withFilter(search, part));
+  const user = useSettings().data?.user.name ?? "";
+  const [metrics, setMetrics] = useState<readonly string[]>([]);
+  const text = search.q ?? "";
+  const { filters, complaints } = useMemo(() => parseQuery(text), [text]);
+  const counts = useCounts(filters);
+  const facets = useFacets(search.by, filters);
+  const sections = useMemo(
+    () => sectionsOf(search, counts.data?.states, facets.data, filters), [search, counts.data, facets.data, filters],
+  );
+  const set = (part: Partial<Record<keyof JobsSearch, string | undefined>>) => void navigate({
+    search: Object.fromEntries(Object.entries({ ...search, ...part }).filter(([, value]) => value)) as JobsSearch,
+    replace: true,
+  });
+  const filter = (key: Key, value: string | null) => set({ q: withTerm(text, key, value) });
+  const columns = columnsNow(search.columns);
   return (
     <section aria-labelledby="jobs-heading">
-      <h2 className="page-title" id="jobs-heading">Jobs</h2>
-      <Filters search={search} counts={counts.data} onChange={change} />
-      <Notice error={error} />
-      {page?.rows.length === 0 && (hasFilters(search) || search.cursor !== undefined
-        ? <NothingFound onClear={() => set({})} />
-        : <FirstJob />)}
-      {page !== undefined && page.rows.length > 0 && <JobsTable rows={page.rows} onFilter={change} />}
-      <nav className="pager" aria-label="Pages">
-        {search.cursor !== undefined && (
-          <button type="button" className="button" onClick={() => change({})}>Newest</button>
-        )}
-        {page?.next && (
-          <button
-            type="button"
-            className="button"
-            onClick={() => void navigate({ search: { ...search, cursor: page.next ?? "" } })}
-          >
-            Older
-          </button>
-        )}
-      </nav>
+      <div className="jobs-head">
+        <h2 id="jobs-heading">Jobs</h2>
+        <StateTabs counts={counts.data} tab={tabOf(filters)} onChange={(tab) => filter("state", tab)} />
+      </div>
+      <div className="jobs-tools">
+        <SearchBox value={text} metrics={metrics} complaints={complaints} onChange={(q) => set({ q })} />
+        <Suspense>
+          <TableTools
+            by={search.by}
+            order={search.order ?? "newest"}
+            columns={columns}
+            onBy={(by) => set({ by })}
+            onOrder={(next) => set({ order: next === "oldest" ? next : undefined })}
+            onColumns={(next) => {
+              rememberColumns(next.join(","));
+              set({ columns: next.join(",") });
+            }}
+          />
+          <Views user={user} search={search} onOpen={(view) => void navigate({ search: view })} />
+        </Suspense>
+      </div>
+      <Notice error={counts.error ?? facets.error} />
+      {sections?.length === 0 && <Nothing searched={text !== ""} onClear={() => set({ q: undefined })} />}
+      <JobsTable
+        key={search.by ?? ""}
+        sections={sections ?? []}
+        folded={search.by !== undefined}
+        columns={columns}
+        onFilter={filter}
+        onMetrics={setMetrics}
+      />
     </section>
   );
+}
+
+function Nothing({ searched, onClear }: { searched: boolean; onClear: () => void }) {
+  return searched ? <NothingFound onClear={onClear} /> : <FirstJob />;
+}
+
+/** The columns that the address names, or those that were chosen last. */
+const columnsNow = (named: string | undefined) => columnsOf(named ?? rememberedColumns());
+
+function sectionsOf(
+  { by, order: asked }: JobsSearch, counts: Counts | undefined, facets: Facet[] | undefined, filters: JobFilters,
+): Section[] | undefined {
+  const order = asked ?? "newest";
+  if (by !== undefined) return facets && byFacet(facets, by, filters, order);
+  return counts && byState(counts, filters, order);
 }

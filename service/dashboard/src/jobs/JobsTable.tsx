@@ -1,103 +1,180 @@
-import { Link } from "@tanstack/react-router";
-import { type KeyboardEvent, useRef } from "react";
+import { useQueryClient } from "@tanstack/react-query";
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from "react";
 
+import { jobsBetween, PAGE, type PageOf, usePages } from "../api/table";
 import type { Job } from "../api/types";
-import { metric } from "../lib/format";
-import { headline } from "../lib/headline";
-import type { Row } from "../lib/rows";
-import { age, duration, secondsBetween } from "../lib/time";
-import { StateChip } from "../ui/StateChip";
-import { Time } from "../ui/Time";
-import { Track } from "../ui/Track";
+import { type Column, COLUMNS, NARROW } from "../lib/columns";
+import { plural, sentence } from "../lib/format";
+import type { Key } from "../lib/jobQuery";
+import { type Line, lineAt, lineCount, type Section } from "../lib/sections";
+import { Notice } from "../ui/Notice";
 import { useNow } from "../ui/useNow";
 import { useResource } from "../ui/useResource";
-import { FilterWord } from "./FilterWord";
-import { SweepRow } from "./SweepRow";
+import { BulkBar } from "./BulkBar";
+import { JobLine } from "./JobLine";
+import { useNarrow } from "./useNarrow";
 
 interface Props {
-  rows: readonly Row[];
-  onFilter: (change: Record<string, string | undefined>) => void;
+  sections: readonly Section[];
+  /** Parts are closed at first. */
+  folded: boolean;
+  columns: readonly Column[];
+  onFilter: (key: Key, value: string) => void;
+  onMetrics: (names: readonly string[]) => void;
 }
 
+/** Height of a row in pixels. */
+const ROW = 32;
 const MOVES: Record<string, number> = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1 };
+/** Jobs that one click of a range ticks at most. */
+const MOST_TICKED = 2_000;
+const NONE: ReadonlySet<string> = new Set();
 
-/** The list; arrow keys (or j and k) walk along the names, Enter opens one. */
-export function JobsTable({ rows, onFilter }: Props) {
+/** The list, of which only what is in view is read and drawn; arrow keys (or j and k) walk along the names. */
+export function JobsTable({ sections, folded, columns, onFilter, onMetrics }: Props) {
   const now = useNow();
-  const resource = useResource();
-  const body = useRef<HTMLTableSectionElement>(null);
-  const walk = (event: KeyboardEvent) => {
-    const move = MOVES[event.key];
-    const links = [...(body.current?.querySelectorAll<HTMLAnchorElement>("a.job-name") ?? [])];
-    const at = links.findIndex((link) => link === document.activeElement);
-    if (move === undefined || at < 0) return;
-    event.preventDefault();
-    links[at + move]?.focus();
+  const cache = useQueryClient();
+  const narrow = useNarrow();
+  const { many } = useResource();
+  const frame = useRef<HTMLDivElement>(null);
+  const [toggled, setToggled] = useState(NONE);
+  const [ticked, setTicked] = useState<ReadonlyMap<string, Job>>(new Map());
+  const last = useRef<{ section: string; place: number } | null>(null);
+  const closed = useMemo(
+    () => new Set(sections.map(({ key }) => key).filter((key) => toggled.has(key) !== folded)),
+    [sections, toggled, folded],
+  );
+  const count = lineCount(sections, closed);
+  // eslint-disable-next-line react-hooks/incompatible-library -- its rows are read anew in each rendering
+  const rows = useVirtualizer({
+    count, getScrollElement: () => frame.current, estimateSize: () => ROW, overscan: 12,
+  }).getVirtualItems();
+  const lines = rows.map((row) => ({ row, line: lineAt(sections, closed, row.index) }));
+  const { jobs, error } = usePages(pagesOf(lines.map(({ line }) => line)));
+  const metrics = [...new Set([...jobs.values()].flatMap(({ latest }) => Object.keys(latest)))].sort().join("\n");
+  useEffect(() => onMetrics(metrics === "" ? [] : metrics.split("\n")), [metrics, onMetrics]);
+  const shown = narrow ? NARROW : columns;
+  const tracks = ["34px minmax(180px, 1.6fr)", ...COLUMNS.filter(({ key }) => shown.includes(key)).map(({ width }) => width)];
+
+  const toggle = (key: string) => {
+    const next = new Set(toggled);
+    if (!next.delete(key)) next.add(key);
+    setToggled(next);
   };
+  const tick = async (section: Section, place: number, job: Job, range: boolean) => {
+    const from = range && last.current?.section === section.key ? last.current.place : place;
+    last.current = { section: section.key, place };
+    const next = new Map(ticked);
+    if (from === place) {
+      if (!next.delete(job.id)) next.set(job.id, job);
+    } else {
+      const first = Math.min(from, place);
+      const end = Math.min(Math.max(from, place), first + MOST_TICKED - 1);
+      for (const one of await jobsBetween(cache, section, first, end)) next.set(one.id, one);
+    }
+    setTicked(next);
+  };
+  const tickAll = async (section: Section) => {
+    const all = await jobsBetween(cache, section, 0, Math.min(section.count, MOST_TICKED) - 1);
+    const next = new Map(ticked);
+    const whole = all.every(({ id }) => next.has(id));
+    for (const job of all) {
+      if (whole) next.delete(job.id);
+      else next.set(job.id, job);
+    }
+    setTicked(next);
+  };
+  if (sections.length === 0 && ticked.size === 0) return null;
+  const selected = [...ticked.values()].map((job) => [...jobs.values()].find(({ id }) => id === job.id) ?? job);
   return (
-    <div className="panel table-panel">
-      <table className="jobs">
-        <thead>
-          <tr>
-            <th scope="col" className="num">No.</th>
-            <th scope="col">Job</th>
-            <th scope="col">State</th>
-            <th scope="col" className="num">{resource.many}</th>
-            <th scope="col">Progress</th>
-            <th scope="col">Latest</th>
-            <th scope="col" className="num">Ran</th>
-            <th scope="col" className="num">Age</th>
-          </tr>
-        </thead>
-        <tbody ref={body} onKeyDown={walk}>
-          {rows.map((row) => (
-            row.kind === "job"
-              ? <JobRow key={row.job.id} job={row.job} now={now} onFilter={onFilter} />
-              : <SweepRow key={row.sweep.id} sweep={row.sweep} now={now} onFilter={onFilter} />
-          ))}
-        </tbody>
-      </table>
+    <div className="panel jobs-panel">
+      <BulkBar jobs={selected} onClear={() => setTicked(new Map())} />
+      <Notice error={error} />
+      <div
+        ref={frame}
+        className="jobs-frame"
+        role="table"
+        aria-label="Jobs"
+        aria-rowcount={count + 1}
+        tabIndex={0}
+        style={{ "--tracks": tracks.join(" "), maxHeight: `max(320px, calc(100vh - 190px))` } as React.CSSProperties}
+        onKeyDown={walk}
+      >
+        <div role="rowgroup" className="jobs-titles">
+          <div role="row" className="line" aria-rowindex={1}>
+            <span role="columnheader"><span className="hidden-words">Ticked</span></span>
+            <span role="columnheader">Job</span>
+            {COLUMNS.filter(({ key }) => shown.includes(key)).map(({ key, label }) => (
+              <span key={key} role="columnheader" data-column={key}>{key === "resources" ? sentence(many) : label}</span>
+            ))}
+          </div>
+        </div>
+        <div role="rowgroup" className="jobs-lines" style={{ height: count * ROW }}>
+          {lines.map(({ row, line }) => {
+            const style = { transform: `translateY(${row.start}px)` };
+            if (line === null) return null;
+            const { section } = line;
+            if (line.kind === "head") {
+              return (
+                <div key={section.key} role="row" className="line line-head" aria-rowindex={row.index + 2} style={style}>
+                  <span role="cell">
+                    <input
+                      type="checkbox"
+                      aria-label={`Tick all of ${section.title}`}
+                      title={`Tick all, or the first ${MOST_TICKED.toLocaleString()}`}
+                      checked={false}
+                      onChange={() => void tickAll(section)}
+                    />
+                  </span>
+                  <span role="cell" className="line-title">
+                    <button type="button" aria-expanded={!closed.has(section.key)} onClick={() => toggle(section.key)}>
+                      <i aria-hidden="true" /> <b>{section.title}</b> <span className="faint">{plural(section.count, "job")}</span>
+                    </button>
+                  </span>
+                </div>
+              );
+            }
+            const job = jobs.get(`${section.key} ${line.place}`);
+            return (
+              <JobLine
+                key={`${section.key} ${line.place}`}
+                job={job}
+                index={row.index}
+                style={style}
+                columns={shown}
+                now={now}
+                ticked={job !== undefined && ticked.has(job.id)}
+                onTick={(range) => job !== undefined && void tick(section, line.place, job, range)}
+                onFilter={onFilter}
+              />
+            );
+          })}
+        </div>
+      </div>
     </div>
   );
 }
 
-function JobRow({ job, now, onFilter }: { job: Job; now: number; onFilter: Props["onFilter"] }) {
-  return (
-    <tr data-state={job.state}>
-      <td className="num faint cell-number">{job.number}</td>
-      <td className="cell-name">
-        <Link to="/jobs/$jobId" params={{ jobId: String(job.number) }} className="job-name">{job.name}</Link>
-        <div className="who">
-          <FilterWord label={job.user} title={`Jobs of ${job.user}`} onClick={() => onFilter({ user: job.user })} />
-          <span aria-hidden="true">·</span>
-          <FilterWord
-            label={job.project}
-            title={`Jobs of project ${job.project}`}
-            onClick={() => onFilter({ project: job.project })}
-          />
-          {job.tags.map((tag) => (
-            <FilterWord key={tag} tag label={tag} title={`Jobs with tag ${tag}`} onClick={() => onFilter({ tag })} />
-          ))}
-        </div>
-      </td>
-      <td className="cell-state"><StateChip state={job.state} held={job.held} blocked={job.blocked} /></td>
-      <td className="num cell-gpus">{job.gpus}</td>
-      <td className="cell-progress">
-        {job.progress !== null && <Track progress={job.progress} moving={job.state === "running"} />}
-      </td>
-      <td className="cell-latest">
-        {headline(job.latest).map(([name, value]) => (
-          <span key={name} className="latest" data-odd={typeof value === "string" || undefined}>
-            <span className="faint">{name}</span> {metric(value)}
-          </span>
-        ))}
-      </td>
-      <td className="num cell-ran">
-        {job.started_at !== null && duration(secondsBetween(job.started_at, job.ended_at, now))}
-      </td>
-      <td className="num faint cell-age">
-        <Time at={job.created_at}>{age(secondsBetween(job.created_at, null, now))}</Time>
-      </td>
-    </tr>
-  );
+/** The pages that hold the jobs in view. */
+function pagesOf(lines: readonly (Line | null)[]): PageOf[] {
+  const found = new Map<string, PageOf>();
+  for (const line of lines) {
+    if (line?.kind !== "job") continue;
+    const page = Math.floor(line.place / PAGE);
+    found.set(`${line.section.key} ${page}`, { section: line.section, page });
+  }
+  return [...found.values()];
 }
+
+function walk(event: KeyboardEvent<HTMLElement>) {
+  const move = MOVES[event.key];
+  const at = (event.target as Element).closest("a.job-name");
+  if (move === undefined || at === null) return;
+  event.preventDefault();
+  const links = [...event.currentTarget.querySelectorAll<HTMLElement>("a.job-name")]
+    .sort((a, b) => indexOf(a) - indexOf(b));
+  links[links.findIndex((link) => link === at) + move]?.focus();
+}
+
+const indexOf = (link: Element) => Number(link.closest("[aria-rowindex]")?.getAttribute("aria-rowindex") ?? 0);

@@ -1,21 +1,15 @@
 import { expect, it } from "vitest";
 
-import { hasFilters, parseSearch, withFilter } from "./search";
+import { parseSearch } from "./search";
 
-it("reads known filters and leaves the rest out", () => {
-  const raw = { tab: "failed", user: "user-1", q: 12, project: "", other: "x", tag: ["a"] };
-  expect(parseSearch(raw)).toEqual({ tab: "failed", user: "user-1", q: "12" });
-  expect(parseSearch({ tab: "nonsense" })).toEqual({});
-  expect(parseSearch({ tab: "all" })).toEqual({});
+const read = (raw: object) => parseSearch(raw as Parameters<typeof parseSearch>[0]);
+
+it("reads what it knows and leaves the rest out", () => {
+  expect(read({ q: 12, by: "user", order: "oldest", columns: "state", other: "x" }))
+    .toEqual({ q: "12", by: "user", order: "oldest", columns: "state" });
+  expect(read({ q: "", by: "nonsense", order: "newest" })).toEqual({});
 });
 
-it("starts at the newest job when a filter changes", () => {
-  const search = { tab: "failed", cursor: "40" } as const;
-  expect(withFilter(search, { user: "user-1" })).toEqual({ tab: "failed", user: "user-1" });
-  expect(withFilter({ user: "user-1" }, { user: undefined })).toEqual({});
-});
-
-it("does not take a page for a filter", () => {
-  expect(hasFilters({ cursor: "40" })).toBe(false);
-  expect(hasFilters({ q: "a" })).toBe(true);
+it("takes a link's user, project or tag as words of the search", () => {
+  expect(read({ q: "net", project: "vision" })).toEqual({ q: "net project:vision" });
 });

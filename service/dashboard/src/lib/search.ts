@@ -1,37 +1,41 @@
-import { TABS, type TabKey } from "./states";
+import type { SearchSchemaInput } from "@tanstack/react-router";
 
-/** The filters of the list, as they stand in the address. */
+import { withTerm } from "./jobQuery";
+
+export const GROUPINGS = ["user", "project", "sweep", "tag"] as const;
+export type Grouping = (typeof GROUPINGS)[number];
+
+/** What the list of jobs shows, as it stands in the address. */
 export interface JobsSearch {
-  tab?: TabKey;
-  user?: string;
-  project?: string;
-  tag?: string;
   q?: string;
-  cursor?: string;
+  /** What it is grouped by. */
+  by?: Grouping;
+  /** Within states, the oldest first. */
+  order?: "oldest";
+  /** Its columns, with commas. */
+  columns?: string;
 }
 
-const WORDS = ["user", "project", "tag", "q", "cursor"] as const;
+/** What a link to the list may say besides. */
+type JobsLink = JobsSearch & { user?: string; project?: string; tag?: string };
 
-function isTab(value: unknown): value is TabKey {
-  return TABS.some((tab) => tab.key === value);
-}
+const KEYS = ["user", "project", "tag"] as const;
 
-/** Reads filters from an address; what is unknown or empty is left out. */
-export function parseSearch(raw: Record<string, unknown>): JobsSearch {
-  const search: JobsSearch = {};
-  if (isTab(raw.tab) && raw.tab !== "all") search.tab = raw.tab;
-  for (const word of WORDS) {
-    const value = raw[word];
-    if (typeof value === "number" || (typeof value === "string" && value !== "")) search[word] = String(value);
+const textOf = (value: unknown) => (typeof value === "number" || typeof value === "string" ? String(value) : "");
+
+/** Reads an address; what is unknown or empty is left out. */
+export function parseSearch(raw: JobsLink & SearchSchemaInput): JobsSearch {
+  let q = textOf(raw.q);
+  for (const key of KEYS) {
+    const value = textOf(raw[key]);
+    if (value !== "") q = withTerm(q, key, value);
   }
-  return search;
-}
-
-/** A changed filter starts again at the newest job. */
-export function withFilter(search: JobsSearch, change: Record<string, string | undefined>): JobsSearch {
-  return parseSearch({ ...search, cursor: undefined, ...change });
-}
-
-export function hasFilters(search: JobsSearch): boolean {
-  return Object.keys(search).some((key) => key !== "cursor");
+  const by = GROUPINGS.find((one) => one === raw.by);
+  const columns = textOf(raw.columns);
+  return {
+    ...(q !== "" && { q }),
+    ...(by !== undefined && { by }),
+    ...(raw.order === "oldest" && { order: raw.order }),
+    ...(columns !== "" && { columns }),
+  };
 }

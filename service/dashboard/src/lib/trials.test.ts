@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 
 import type { Group, Job } from "../api/types";
-import { mergeRows } from "./rows";
 import { parameter, scatter, search, sortTrials, span, stateOf, valueOf, values } from "./trials";
 
 const trial = (number: number, parameters: Record<string, unknown>, acc?: number | "nan" | "inf") =>
@@ -71,14 +70,4 @@ describe("a picture of trials", () => {
     expect(low).toBeLessThan(1);
     expect(span([], "acc", "min")).toEqual([0, 1]);
   });
-});
-
-it("lists jobs and sweeps together, and pages through both", () => {
-  const jobs = { items: [trial(9, {}), trial(3, {}), trial(1, {})], next: null };
-  const sweeps = { items: [{ number: 4 } as Group], next: null };
-  const page = mergeRows(jobs, sweeps, 3);
-  expect(page.rows.map(({ kind, number }) => `${kind} ${number}`)).toEqual(["job 9", "sweep 4", "job 3"]);
-  expect(page.next).toBe("3");
-  expect(mergeRows(jobs, sweeps, 4).next).toBeNull();
-  expect(mergeRows({ ...jobs, next: "1" }, sweeps, 4).next).toBe("1");
 });

@@ -1,0 +1,131 @@
+import { keepPreviousData, type QueryClient, useMutation, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
+
+import { forEach } from "../lib/bulk";
+import type { JobFilters } from "../lib/jobQuery";
+import type { Grouping } from "../lib/search";
+import type { Section } from "../lib/sections";
+import { client, explain, unwrap } from "./client";
+import { POLL_MS, useInterval } from "./live";
+import { useFollow } from "./stream";
+import type { Job } from "./types";
+
+/** Jobs that are read at once. */
+export const PAGE = 100;
+/** Jobs of a state that are counted, and so shown, at most. */
+const MOST = 1_000_000;
+/** Counts by user, project, sweep or tag look at every job. */
+const FACETS_MS = 30_000;
+const NAMES_MS = 300_000;
+
+/** How many jobs pass, by state, whichever state is asked for. */
+export function useCounts(filters: JobFilters) {
+  const { user, project, tag, q, metric } = filters;
+  const words = { ...(user && { user }), ...(project && { project }), ...(q && { q }) };
+  const query = { ...words, ...(tag && { tag }), ...(metric && { metric }) };
+  useFollow("jobs");
+  return useQuery({
+    queryKey: ["jobs", "counts", query],
+    queryFn: () => unwrap(client.GET("/api/v1/jobs/counts", { params: { query: { ...query, most: MOST } } })),
+    refetchInterval: useInterval(POLL_MS),
+    placeholderData: keepPreviousData,
+  });
+}
+
+const facetsQuery = (by: Grouping, query: JobFilters) => ({
+  queryFn: () => unwrap(client.GET("/api/v1/jobs/facets", { params: { query: { ...query, by } } })),
+});
+
+/** The users, projects, sweeps or tags of the jobs that pass. */
+export function useFacets(by: Grouping | undefined, filters: JobFilters) {
+  return useQuery({
+    queryKey: ["facets", by, filters],
+    ...facetsQuery(by ?? "user", filters),
+    enabled: by !== undefined,
+    refetchInterval: FACETS_MS,
+    placeholderData: keepPreviousData,
+  });
+}
+
+/** Names that jobs have, for a search that is being typed. */
+export function useNames(by: "user" | "project" | "tag", enabled: boolean): readonly string[] {
+  const found = useQuery({ queryKey: ["facets", by, {}], ...facetsQuery(by, {}), enabled, staleTime: NAMES_MS });
+  return (found.data ?? []).map(({ value }) => value).filter((value) => value !== "");
+}
+
+/** A page of a part of the list. */
+export interface PageOf {
+  section: Section;
+  page: number;
+}
+
+const pageKey = ({ section, page }: PageOf) => ["jobs", "list", { ...section.query, limit: PAGE, offset: page * PAGE }];
+
+function readPage({ section, page }: PageOf) {
+  const query = { ...section.query, limit: PAGE, offset: page * PAGE };
+  return unwrap(client.GET("/api/v1/jobs", { params: { query } }));
+}
+
+/** The jobs of the pages that are in view, by part and place. */
+export function usePages(pages: readonly PageOf[]) {
+  const everyMs = useInterval(POLL_MS);
+  const found = useQueries({
+    queries: pages.map((one) => ({
+      queryKey: pageKey(one), queryFn: () => readPage(one), refetchInterval: everyMs, staleTime: 2_000,
+    })),
+  });
+  const jobs = new Map<string, Job>();
+  pages.forEach(({ section, page }, index) => {
+    found[index]?.data?.items.forEach((job, at) => jobs.set(`${section.key} ${page * PAGE + at}`, job));
+  });
+  return { jobs, error: found.find(({ error }) => error !== null)?.error ?? null };
+}
+
+/** The jobs from one place of a part to another, read where they have not been. */
+export async function jobsBetween(cache: QueryClient, section: Section, first: number, last: number): Promise<Job[]> {
+  const pages = Array.from(
+    { length: Math.floor(last / PAGE) - Math.floor(first / PAGE) + 1 }, (_, index) => Math.floor(first / PAGE) + index,
+  );
+  const read = await Promise.all(pages.map(async (page) => {
+    const { items } = await cache.query({
+      queryKey: pageKey({ section, page }), queryFn: () => readPage({ section, page }), staleTime: 60_000,
+    });
+    return items.map((job, at) => ({ job, place: page * PAGE + at }));
+  }));
+  return read.flat().filter(({ place }) => place >= first && place <= last).map(({ job }) => job);
+}
+
+const ofJob = (id: string) => ({ path: { job_id: id } });
+
+const change = (job: Job, body: { tags?: string[]; priority?: Job["priority"] }) =>
+  unwrap(client.PATCH("/api/v1/jobs/{job_id}", {
+    params: { ...ofJob(job.id), header: { "if-match": `"${job.version}"` } }, body,
+  }));
+
+/** Changes a job as it is now, which may be another version than the one that is shown. */
+async function changed(job: Job, how: (now: Job) => { tags?: string[]; priority?: Job["priority"] }): Promise<Job> {
+  const now = await unwrap(client.GET("/api/v1/jobs/{job_id}", { params: ofJob(job.id) }));
+  await change(now, how(now));
+  return now;
+}
+
+/** What can be done to several jobs; each gives the job as it was before, or the one that it has made. */
+export const ACTS = {
+  cancel: (job: Job) => unwrap(client.POST("/api/v1/jobs/{job_id}/cancel", { params: ofJob(job.id) })),
+  rerun: (job: Job) => unwrap(client.POST("/api/v1/jobs/{job_id}/rerun", {
+    params: ofJob(job.id), body: { from_checkpoint: null, carry: false, changes: {} },
+  })),
+  tag: (tag: string) => (job: Job) => changed(job, ({ tags }) => ({ tags: [...new Set([...tags, tag])] })),
+  priority: (priority: Job["priority"]) => (job: Job) => changed(job, () => ({ priority })),
+  restore: (part: "tags" | "priority") => (job: Job) => changed(job, () => ({ [part]: job[part] })),
+};
+
+/** Does something to each of several jobs, and reads the lists anew. */
+export function useBulk() {
+  const cache = useQueryClient();
+  return useMutation({
+    mutationFn: ({ jobs, act }: { jobs: readonly Job[]; act: (job: Job) => Promise<Job> }) => (
+      forEach(jobs, act, explain)
+    ),
+    onSettled: () => Promise.all(["job", "jobs", "facets"].map((kind) => cache.invalidateQueries({ queryKey: [kind] }))),
+  });
+}

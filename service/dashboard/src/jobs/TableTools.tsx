@@ -1,0 +1,61 @@
+import * as Menu from "@radix-ui/react-dropdown-menu";
+
+import { type Column, COLUMNS, DEFAULT } from "../lib/columns";
+import { type Grouping, GROUPINGS } from "../lib/search";
+import { useResource } from "../ui/useResource";
+import { sentence } from "../lib/format";
+
+interface Props {
+  by: Grouping | undefined;
+  order: "newest" | "oldest";
+  columns: readonly Column[];
+  onBy: (by: Grouping | undefined) => void;
+  onOrder: (order: "newest" | "oldest") => void;
+  onColumns: (columns: readonly Column[]) => void;
+}
+
+/** What the list is grouped by, its order, and its columns. */
+export function TableTools({ by, order, columns, onBy, onOrder, onColumns }: Props) {
+  const { many } = useResource();
+  const toggle = (key: Column) => {
+    const next = COLUMNS.map((one) => one.key).filter((one) => (one === key) !== columns.includes(one));
+    onColumns(next.length === 0 ? DEFAULT : next);
+  };
+  return (
+    <>
+      <label className="tool">
+        <span>Group by</span>
+        <select value={by ?? ""} onChange={({ target }) => onBy(GROUPINGS.find((one) => one === target.value))}>
+          <option value="">state</option>
+          {GROUPINGS.map((one) => <option key={one} value={one}>{one}</option>)}
+        </select>
+      </label>
+      <label className="tool">
+        <span>Order</span>
+        <select value={order} onChange={({ target }) => onOrder(target.value === "oldest" ? "oldest" : "newest")}>
+          <option value="newest">newest first</option>
+          <option value="oldest">oldest first</option>
+        </select>
+      </label>
+      <Menu.Root modal={false}>
+        <Menu.Trigger className="button small">Columns</Menu.Trigger>
+        <Menu.Portal>
+          <Menu.Content className="menu" align="end" sideOffset={4}>
+            {COLUMNS.map(({ key, label }) => (
+              <Menu.CheckboxItem
+                key={key}
+                className="menu-item"
+                checked={columns.includes(key)}
+                onCheckedChange={() => toggle(key)}
+                onSelect={(event) => event.preventDefault()}
+              >
+                <span className="menu-mark"><Menu.ItemIndicator>✓</Menu.ItemIndicator></span>
+                {label === "" ? sentence(many) : label}
+              </Menu.CheckboxItem>
+            ))}
+          </Menu.Content>
+        </Menu.Portal>
+      </Menu.Root>
+    </>
+  );
+}

@@ -1,0 +1,36 @@
+/** Columns of the list beside the job's number and name; `width` is a grid track. */
+export const COLUMNS = [
+  { key: "state", label: "State", width: "118px" },
+  { key: "user", label: "User", width: "minmax(70px, 0.5fr)" },
+  { key: "project", label: "Project", width: "minmax(70px, 0.5fr)" },
+  { key: "tags", label: "Tags", width: "minmax(70px, 0.7fr)" },
+  { key: "priority", label: "Priority", width: "72px" },
+  { key: "resources", label: "", width: "76px" },
+  { key: "progress", label: "Progress", width: "minmax(150px, 0.9fr)" },
+  { key: "latest", label: "Latest", width: "minmax(130px, 1fr)" },
+  { key: "ran", label: "Ran", width: "84px" },
+  { key: "age", label: "Age", width: "54px" },
+] as const;
+
+export type Column = (typeof COLUMNS)[number]["key"];
+
+export const DEFAULT: readonly Column[] = ["state", "user", "project", "tags", "resources", "progress", "latest", "ran", "age"];
+/** What a phone has room for. */
+export const NARROW: readonly Column[] = ["state"];
+
+/** The columns that a text names, in their order; the defaults without one. */
+export function columnsOf(text: string | null | undefined): readonly Column[] {
+  if (text == null || text === "") return DEFAULT;
+  const named = text.split(",");
+  return COLUMNS.map(({ key }) => key).filter((key) => named.includes(key));
+}
+
+const KEY = "torchyard-jobs-columns";
+
+export function rememberedColumns(): string | null {
+  return localStorage.getItem(KEY);
+}
+
+export function rememberColumns(text: string): void {
+  localStorage.setItem(KEY, text);
+}

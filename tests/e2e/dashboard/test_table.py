@@ -1,0 +1,150 @@
+"""The table of jobs: what is in view of many, searches, groups, columns, views, and actions on several jobs at once."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from sqlalchemy import insert
+
+from service.db.models import Job
+from tests.e2e.dashboard.test_trust import signed_in
+from tests.support.live import Live
+from tests.support.scripted import Agent
+
+pytestmark = pytest.mark.browser
+Submit = Callable[..., dict[str, Any]]
+MANY = 20_000
+
+
+def test_what_runs_stands_before_what_waits_and_has_ended(
+    page: Page, submit: Submit, node: Agent, live_service: Live
+) -> None:
+    gone = submit(name="gone")
+    live_service.client.post(f"/api/v1/jobs/{gone['id']}/cancel").raise_for_status()
+    submit(name="running", resources={"gpus": 4})
+    node.start().report([1, 2], total_steps=4, val__accuracy=0.95)
+    submit(name="later")
+    submit(name="first", priority="high")
+    names = page.locator("a.job-name")
+    expect(names).to_have_text(["running", "first", "later", "gone"])
+    expect(page.locator(".place")).to_have_text(["1", "2"])
+    search = page.get_by_role("combobox", name="Search")
+    search.fill("val/accuracy > 0.9")
+    expect(names).to_have_text(["running"])
+    search.fill("state:nonsense")
+    expect(page.locator(".complaint")).to_contain_text("nonsense is no state")
+    # Suggestions are walked through and taken by the keyboard.
+    search.fill("st")
+    search.press("ArrowDown")
+    search.press("Enter")
+    expect(search).to_have_value("state:")
+    search.type("canc")
+    expect(page.get_by_role("listbox").get_by_role("option")).to_have_text(["cancelled"])
+    search.press("Tab")
+    expect(names).to_have_text(["gone"])
+    page.wait_for_url(re.compile(r"q=state"))
+    page.reload()
+    expect(names).to_have_text(["gone"])
+
+
+def test_groups_columns_and_views(page: Page, submit: Submit, live_service: Live) -> None:
+    live_service.client.post("/api/v1/projects", json={"name": "vision"}).raise_for_status()
+    submit(name="alpha", tags=["baseline"])
+    submit(name="beta", project="vision")
+    submit(name="rates", command=["t", "{lr}"], sweep={"parameters": {"lr": [1, 2]}})
+    names = page.locator("a.job-name")
+    expect(names).to_have_count(4)
+    page.get_by_label("Group by").select_option("sweep")
+    heads = page.locator(".line-title")
+    expect(heads).to_have_text([re.compile("No sweep 2 jobs"), re.compile(r"\d+ rates 2 jobs")])
+    expect(names).to_have_count(0)
+    heads.last.get_by_role("button").click()
+    expect(names).to_have_text(["rates-2", "rates-1"])
+    page.get_by_role("button", name="Columns").click()
+    page.get_by_role("menuitemcheckbox", name="Project").click()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("columnheader", name="Project")).to_have_count(0)
+    page.get_by_role("button", name="Views").click()
+    page.get_by_role("menuitem", name="Save this view").click()
+    page.get_by_label("Name").fill("my sweeps")
+    page.get_by_role("button", name="Save it").click()
+    page.get_by_label("Group by").select_option("")
+    expect(names).to_have_count(4)
+    page.get_by_role("button", name="Views").click()
+    page.get_by_role("menuitem", name="my sweeps").first.click()
+    expect(heads).to_have_count(2)
+    expect(page.get_by_role("columnheader", name="Project")).to_have_count(0)
+
+
+def test_several_jobs_are_tagged_and_cancelled_at_once(page: Page, submit: Submit, live_service: Live) -> None:
+    for number in range(6):
+        submit(name=f"job-{number}")
+    ticks = page.get_by_label(re.compile(r"Tick job \d"))
+    expect(ticks).to_have_count(6)
+    ticks.nth(0).click()
+    ticks.nth(3).click(modifiers=["Shift"])
+    bar = page.get_by_role("group", name="Ticked jobs")
+    expect(bar).to_contain_text("4 jobs ticked")
+    expect(bar.get_by_role("link", name="Compare")).to_have_attribute("href", re.compile(r"/compare\?jobs=\d+,\d+"))
+    bar.get_by_role("button", name="Tag 4").click()
+    page.get_by_label("Tag", exact=True).fill("doomed")
+    page.get_by_role("button", name="Add the tag").click()
+    told = page.locator(".bulk-told")
+    expect(told).to_contain_text("4 tagged doomed")
+    expect(page.locator(".line .tag")).to_have_text(["doomed"] * 4)
+    told.get_by_role("button", name="Undo").click()
+    expect(page.locator(".line .tag")).to_have_count(0)
+    bar.get_by_label(re.compile("Priority of 4")).select_option("high")
+    expect(told).to_contain_text("4 now high")
+    bar.get_by_role("button", name="Cancel 4").click()
+    page.get_by_role("dialog").get_by_role("button", name="Cancel 4 jobs").click()
+    expect(told).to_contain_text("4 cancelled")
+    expect(bar.get_by_role("button", name="Cancel")).to_have_count(0)
+
+
+def test_who_may_change_nothing_is_offered_nothing(browser: Browser, live_service: Live, submit: Submit) -> None:
+    submit(name="theirs")
+    live_service.client.post("/api/v1/users", json={"name": "eve"}).raise_for_status()
+    live_service.client.put("/api/v1/projects/default/members/eve").raise_for_status()
+    asked = {"name": "laptop", "user": "eve", "scopes": ["read"]}
+    token = live_service.client.post("/api/v1/tokens", json=asked).raise_for_status().json()["secret"]
+    with signed_in(browser, live_service.url, token) as page:
+        page.get_by_label(re.compile("^Tick job")).click()
+        bar = page.get_by_role("group", name="Ticked jobs")
+        expect(bar).to_contain_text("1 job ticked")
+        expect(bar.get_by_role("button")).to_have_text(["Untick all"])
+        expect(bar.get_by_role("combobox")).to_have_count(0)
+
+
+def test_only_what_is_in_view_of_many_jobs_is_drawn(page: Page, live_service: Live, submit: Submit) -> None:
+    first = submit(name="first")
+    live_service.client.post(f"/api/v1/jobs/{first['id']}/cancel").raise_for_status()
+    ctx = live_service.context
+    with ctx.db.write() as tx:
+        row = dict(tx.execute(Job.__table__.select()).mappings().one())
+        numbers = range(2, MANY + 1)
+        tx.execute(
+            insert(Job),
+            [{**row, "id": f"job-{number:09d}", "number": number, "name": f"n{number}"} for number in numbers],
+        )
+    page.reload()
+    names = page.locator("a.job-name")
+    expect(names.first).to_have_text(f"n{MANY}")
+    frame = page.get_by_role("table", name="Jobs")
+    expect(frame).to_have_attribute("aria-rowcount", str(MANY + 2))
+    for share in (0.5, 1):
+        frame.evaluate(f"frame => {{ frame.scrollTop = frame.scrollHeight * {share} }}")
+        expect(page.locator(".line[data-unread]")).to_have_count(0)
+        assert page.locator(".line").count() < 80
+    expect(names.last).to_have_text("first")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_it_fits_a_phone(page: Page, submit: Submit, theme: Any) -> None:
+    submit(name="a-name-that-is-rather-long-for-a-phone-and-goes-on-and-on")
+    page.emulate_media(color_scheme=theme)
+    page.set_viewport_size({"width": 390, "height": 844})
+    expect(page.get_by_role("columnheader")).to_have_text(["Ticked", "Job", "State"])
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
