@@ -1,4 +1,5 @@
 import { useQueryClient } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from "react";
 
@@ -131,6 +132,15 @@ export function JobsTable({ sections, folded, columns, onFilter, onMetrics }: Pr
                     <button type="button" aria-expanded={!closed.has(section.key)} onClick={() => toggle(section.key)}>
                       <i aria-hidden="true" /> <b>{section.title}</b> <span className="faint">{plural(section.count, "job")}</span>
                     </button>
+                    {section.query.group !== undefined && (
+                      <Link
+                        to="/sweeps/$sweepId"
+                        params={{ sweepId: section.query.group }}
+                        aria-label={`Open sweep ${section.title.replace(/^\d+ /, "")}`}
+                      >
+                        open
+                      </Link>
+                    )}
                   </span>
                 </div>
               );
