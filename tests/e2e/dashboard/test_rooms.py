@@ -97,6 +97,7 @@ def test_filters_live_in_the_address(page: Page, submit: Submit, live_service: L
 def test_the_keyboard_walks_along_the_jobs(page: Page, submit: Submit) -> None:
     for name in ("one", "two", "three"):
         submit(name=name)
+    expect(page.locator("a.job-name")).to_have_count(3)
     page.get_by_role("link", name="one", exact=True).focus()
     page.keyboard.press("j")
     page.keyboard.press("ArrowDown")
