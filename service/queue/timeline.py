@@ -20,7 +20,7 @@ from service.identity.callers import Caller
 from service.identity.visibility import may_read, shown_name
 from service.infra.times import minute, moment
 from service.nodes import listing, reservations
-from service.queue import titles
+from service.queue import idle, titles
 from service.queue.job_status import expected_end
 from service.queue.overview import MAX_FORECASTS
 from service.queue.snapshot import QueueSnapshot, queue_snapshot
@@ -77,6 +77,7 @@ def load(db: Database, loader: Loader, now: int, caller: Caller, back_us: int) -
             nodes=_nodes(tx, caller, found, named, places),
             jobs=[_job(each, forecasts.get(each.id, _Forecast()), caller) for each in shown],
             reservations=reservations.since(tx, since, now),
+            idle=idle.of_snapshot(tx, seen),
         )
 
 

@@ -58,7 +58,17 @@ from torchyard.api.jobs import (
     Storage,
 )
 from torchyard.api.live import LiveTopics
-from torchyard.api.nodes import Holder, Invitation, NewDrain, NewInvitation, NewNode, Node, NodeDevice, NodeToken
+from torchyard.api.nodes import (
+    Holder,
+    IdleDevices,
+    Invitation,
+    NewDrain,
+    NewInvitation,
+    NewNode,
+    Node,
+    NodeDevice,
+    NodeToken,
+)
 from torchyard.api.notices import Announcement, NewAnnouncement, NewPause, Notices, Pause
 from torchyard.api.problems import FieldProblem, Problem
 from torchyard.api.queue import Alternative, Calibration, QueueEntry, Reason, SourceCalibration, Why
@@ -89,6 +99,7 @@ __all__ = [
     "Group",
     "HeldDevice",
     "Holder",
+    "IdleDevices",
     "Invitation",
     "Item",
     "Job",

@@ -113,3 +113,21 @@ class NodeDevice(Resource):
     #: Percent; None where it cannot be measured.
     utilization: float | None
     memory_used: int | None
+
+
+class IdleDevices(Resource):
+    """Devices of one node that no job has, all for the same reason."""
+
+    node: str
+    #: Their indexes.
+    devices: list[int]
+    #: queue-paused, closed, starting, preempting, kept, reserved, too-few, quota, ineligible, unsuitable, nobody, next.
+    code: str
+    #: Words that follow "idle: ", with the line that would let others be stopped.
+    message: str
+    #: Number of the job for which they are idle.
+    job: int | None
+    #: When that is expected to be over.
+    until: datetime | None
+    #: Numbers of the jobs in its way that cannot be stopped for it.
+    unstoppable: list[int] = []

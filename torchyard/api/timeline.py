@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Literal
 
 from torchyard.api.base import Resource
+from torchyard.api.nodes import IdleDevices
 from torchyard.api.sharing import Reservation
 from torchyard.states import AttemptState
 from torchyard.wire import DeviceKind
@@ -19,6 +20,8 @@ class Timeline(Resource):
     jobs: list["TimelineJob"]
     #: Those that are not over, and those that were held since then.
     reservations: list[Reservation]
+    #: Devices that no job has now, and why.
+    idle: list[IdleDevices] = []
 
 
 class NodeTimeline(Resource):

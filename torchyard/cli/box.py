@@ -11,7 +11,7 @@ from torchyard.cli.terminal import styled
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from torchyard.api import Node, NodeDevice
+    from torchyard.api import IdleDevices, Node, NodeDevice
     from torchyard.client.client import Client
 
 
@@ -56,11 +56,12 @@ def nodes(
         if return_:
             client.return_device(*_node_and_device(return_))
         found = client.nodes()
+        idle = client.idle()
     if json:
         common.print_json(found)
         return
     for node in found:
-        _print_node(node)
+        _print_node(node, [each for each in idle if each.node == node.name])
     if not found:
         common.note("no node has registered: `yard up`, or `yard nodes --invite NODE`")
 
@@ -84,7 +85,7 @@ def _invite(node: str, expires: str, *, json: bool) -> None:
     common.note(f"on {node}, once and within {expires}; as root with systemd: sudo yard install with the same options")
 
 
-def _print_node(node: "Node") -> None:
+def _print_node(node: "Node", idle: "list[IdleDevices]") -> None:
     from torchyard.cli import format as shown
     from torchyard.quantities import format_size
 
@@ -100,8 +101,17 @@ def _print_node(node: "Node") -> None:
     with common.table("DEVICE", "NAME", "MEMORY", "USE", "JOB", "USER", "LINKS") as table:
         for device in node.devices:
             table.add_row(*device_row(device), shown.links(device, node))
+    for each in idle:
+        common.put((f"  {idle_words(each, node)}", "dim"))
     for offender in node.offenders:
         common.put((offender, "red"))
+
+
+def idle_words(idle: "IdleDevices", node: "Node") -> str:
+    """One line: which devices of the node are idle, for whom, until when, and the line that would change it."""
+    kinds = {device.index: device.kind.value for device in node.devices}
+    numbers = ", ".join(map(str, idle.devices))
+    return f"{kinds.get(idle.devices[0], 'device')} {numbers} idle: {idle.message}"
 
 
 def _node_and_device(named: str) -> tuple[str, str]:

@@ -20,14 +20,41 @@ def register(app: typer.Typer) -> None:
         app.command()(command)
 
 
-def why(job: common.JobRef, json: common.Json = False) -> None:
-    """Say why a job waits, until when, and what would start it now; or why it runs where it does, or stopped."""
+def why(
+    job: Annotated[
+        str | None, typer.Argument(metavar="JOB", help="Its number or id; without one: why devices are idle.")
+    ] = None,
+    json: common.Json = False,
+) -> None:
+    """Say why a job waits, until when, and what would start it now; or why it runs where it does, or stopped.
+
+    Without a job: why devices are idle, for which job, until when, and which jobs cannot be stopped for it.
+    """
+    if job is None:
+        _why_idle(json=json)
+        return
     with common.connect() as client:
         found = client.why(job)
     if json:
         common.print_json(found)
         return
     _print_why(found)
+
+
+def _why_idle(*, json: bool) -> None:
+    from torchyard.cli.box import idle_words
+
+    with common.connect() as client:
+        found = client.idle()
+        nodes = {node.name: node for node in client.nodes()} if found and not json else {}
+    if json:
+        common.print_json(found)
+        return
+    for each in found:
+        if each.node in nodes:
+            common.put((each.node, "bold"), f" {idle_words(each, nodes[each.node])}")
+    if not found:
+        common.note("no device is idle")
 
 
 def _print_why(found: "Why") -> None:

@@ -183,6 +183,10 @@ class Client(LogCalls, FileCalls, SweepCalls, SharingCalls, SecretCalls):
         """The nodes, their devices and who holds them."""
         return list(self._pages(api.Node, "/nodes", {}))
 
+    def idle(self) -> list[api.IdleDevices]:
+        """Devices that no job has: for which job, until when, and which jobs cannot be stopped for it."""
+        return list(self._pages(api.IdleDevices, "/nodes/idle", {}))
+
     def drain(self, node: str, message: str = "") -> api.Node:
         """Give a node no new jobs; those that run go on. `message` tells everybody why."""
         body = api.NewDrain(message=message).model_dump(mode="json")

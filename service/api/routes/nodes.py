@@ -11,6 +11,7 @@ from service.context import Context
 from service.identity.callers import Caller
 from service.infra.etags import etag
 from service.nodes import administration, invitations, listing
+from service.queue import idle
 from service.queue import timeline as device_timeline
 from torchyard import api
 from torchyard.spec.base import NAME
@@ -41,6 +42,14 @@ def timeline(
     that the caller may not read, user, resources and times are told.
     """
     found = device_timeline.load(ctx.db, ctx.loader, ctx.now_us(), caller, hours * HOUR_US)
+    tag = etag(found)
+    return not_modified(request, tag) or answer(found, tag=tag)
+
+
+@router.get("/idle", response_model=list[api.IdleDevices], dependencies=[requires("read")])
+def list_idle(request: Request, ctx: Ctx) -> Response:
+    """Devices that no job has: for which job, until when, and which jobs cannot be stopped for it."""
+    found = idle.load(ctx.db, ctx.loader, ctx.now_us())
     tag = etag(found)
     return not_modified(request, tag) or answer(found, tag=tag)
 

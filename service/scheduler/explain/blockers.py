@@ -87,9 +87,10 @@ class DecisionReview:
 
     def __init__(self, state: SchedulerState, now_us: int, policy: Policy) -> None:
         self._state, self._now_us, self._policy = state, now_us, policy
-        self._done = SchedulingPass(state, now_us, policy)
-        decisions = self._done.run()
-        self._starting = {decision.job for decision in decisions if isinstance(decision, Start)}
+        self.done = SchedulingPass(state, now_us, policy)
+        self.decisions = decisions = self.done.run()
+        #: Jobs that start now.
+        self.starting = {decision.job for decision in decisions if isinstance(decision, Start)}
         self._victims = {job: set(victims) for job, victims in state.victims.items()}
         for decision in decisions:
             if isinstance(decision, Preempt):
@@ -99,11 +100,11 @@ class DecisionReview:
 
     def moves(self, job: JobId) -> bool:
         """Return whether the job starts now, or has others preempted for it."""
-        return not self._state.paused and (job in self._starting or job in self._victims)
+        return not self._state.paused and (job in self.starting or job in self._victims)
 
     def reached(self, job: JobId) -> list[Reached]:
         """Return the quotas that keep a waiting job from starting."""
-        return self._done.reached(job)
+        return self.done.reached(job)
 
     def blockers(self, job: JobId) -> list[Blocker]:
         """Return the obstacles that keep a waiting job from starting now; never empty.
@@ -128,12 +129,12 @@ class DecisionReview:
             return _excluding(state, waiting.resources) or [
                 Blocker(obstacle=Obstacle.NEVER_FITS, lack=lack) for lack in lacks
             ]
-        if job in self._starting:
+        if job in self.starting:
             return [Blocker(obstacle=Obstacle.STARTING)]
         if victims := self._victims.get(job):
             return [Blocker(obstacle=Obstacle.PREEMPTING, jobs=tuple(sorted(victims)))]
-        found = [Blocker(obstacle=Obstacle.QUOTA, reached=one) for one in self._done.reached(job)]
-        return found or _of_nodes(state, placement_request(waiting, self._now_us, self._policy), self._done)
+        found = [Blocker(obstacle=Obstacle.QUOTA, reached=one) for one in self.done.reached(job)]
+        return found or _of_nodes(state, placement_request(waiting, self._now_us, self._policy), self.done)
 
 
 def _excluding(state: SchedulerState, resources: ResourceRequest) -> list[Blocker]:

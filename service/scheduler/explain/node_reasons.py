@@ -20,11 +20,16 @@ _CLOSED = {
     ClosedReason.SERVICE_DISK: "gets no new jobs since the service's own disk is nearly full: free space on it",
 }
 #: Advice on how to make a job preemptible.
-_STOPPABLE = (
+STOPPABLE = (
     "a script that calls `run = torchyard.attach(model=model, optimizer=optimizer, loader=loader)` writes some by "
     "itself, and a job that may start over says `restartable: true` in its spec (`yard submit --set restartable=true`)"
 )
 _SHORT = frozenset({Obstacle.GPUS, Obstacle.CPUS, Obstacle.MEMORY})
+
+
+def closed_words(reason: ClosedReason) -> str:
+    """Return why a node takes no jobs, in words that follow its name."""
+    return _CLOSED[reason]
 
 
 def closed(given: ReasonInputs, blocker: Blocker) -> Reason:
@@ -35,7 +40,7 @@ def closed(given: ReasonInputs, blocker: Blocker) -> Reason:
         return Reason(code=blocker.closed.value, message=message, until=until)
     said = given.state.nodes[blocker.node or ""].drain_message if blocker.closed is ClosedReason.DRAINING else None
     why = f" ({said})" if said else ""
-    return Reason(code=blocker.closed.value, message=f"node {blocker.node} {_CLOSED[blocker.closed]}{why}")
+    return Reason(code=blocker.closed.value, message=f"node {blocker.node} {closed_words(blocker.closed)}{why}")
 
 
 def no_gpus(_given: ReasonInputs, blocker: Blocker) -> Reason:
@@ -122,7 +127,7 @@ def unstoppable(given: ReasonInputs, found: Iterable[Blocker]) -> Iterable[Reaso
     if jobs:
         have, they = ("have", "they") if len(jobs) > 1 else ("has", "it")
         cannot = f"{have} written no checkpoint that was verified, so {they} cannot be stopped for others"
-        message = f"{given.names.of_jobs(jobs)} {cannot}: {_STOPPABLE}"
+        message = f"{given.names.of_jobs(jobs)} {cannot}: {STOPPABLE}"
         yield Reason(code="unstoppable", message=message, jobs=jobs)
 
 

@@ -44,7 +44,7 @@ from service.scheduler.policy.preemption import Victims, stoppable
 from service.scheduler.policy.promises import soon, sparing
 from service.scheduler.policy.quotas import Reached, RemainingQuotas, spent
 from service.scheduler.policy.requests import placement_request, preempts
-from service.scheduler.policy.reserved import ReservationMask
+from service.scheduler.policy.reserved import ReservationMask, Reserved
 from torchyard.ids import JobId
 from torchyard.spec.policy import Policy
 
@@ -155,6 +155,11 @@ class SchedulingPass:
         """Return the ids of the reservations that keep devices of the node from the job."""
         found = [] if self._mask is None else self._mask.against(request)
         return [one.reservation.id for one in found if node in one.devices]
+
+    def reserved_now(self, node: str) -> list[Reserved]:
+        """Return the reservations that have begun and have devices of the node."""
+        found = [] if self._mask is None else self._mask.reserved
+        return [one for one in found if node in one.devices and one.reservation.starts_us <= self._now_us]
 
     def given(self, node: str) -> tuple[JobId, ...]:
         """Return the jobs that this pass placed on the node, in order."""

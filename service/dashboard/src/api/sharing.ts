@@ -37,6 +37,15 @@ export function usePolicy() {
   return useQuery({ queryKey: ["sharing", "policy"], queryFn: () => unwrap(client.GET("/api/v1/policy")) });
 }
 
+/** Devices that no job has, and why. */
+export function useIdle() {
+  return useQuery({
+    queryKey: ["nodes", "idle"],
+    queryFn: () => unwrap(client.GET("/api/v1/nodes/idle")),
+    refetchInterval: LIVE_MS,
+  });
+}
+
 export function useCalibration() {
   return useQuery({
     queryKey: ["sharing", "calibration"],

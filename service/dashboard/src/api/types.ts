@@ -40,6 +40,7 @@ export type NewReservation = Schemas["NewReservation"];
 export type Policy = Schemas["Policy"];
 export type SourceCalibration = Schemas["SourceCalibration"];
 export type Attention = Schemas["Attention"];
+export type IdleDevices = Schemas["IdleDevices"];
 export type Timeline = Schemas["Timeline"];
 export type DeviceTimeline = Schemas["DeviceTimeline"];
 export type NodeTimeline = Schemas["NodeTimeline"];

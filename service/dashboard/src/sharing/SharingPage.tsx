@@ -1,6 +1,7 @@
 import { mayAdminister, useSettings } from "../api/session";
 import { useTitle } from "../ui/useTitle";
 import { Calibration } from "./Calibration";
+import { IdlePanel } from "./IdlePanel";
 import { PolicyPanel } from "./PolicyPanel";
 import { Reservations } from "./Reservations";
 import { Shares } from "./Shares";
@@ -14,6 +15,7 @@ export function SharingPage() {
     <>
       <h1 className="page-title">Sharing</h1>
       <div className="sharing">
+        <IdlePanel />
         <Usage />
         <Shares admin={admin} />
         <div className="sharing-pair">

@@ -1,0 +1,41 @@
+"""Why devices are idle, in words, with the line that would change it."""
+
+from service.scheduler.explain import idle_words
+from service.scheduler.explain.idle import IdleDevices, IdleReason
+from service.scheduler.explain.names import Names, Title
+from service.scheduler.model.nodes import ClosedReason
+from tests.unit.service.scheduler.worlds import HOUR, NOW, job, node_info, running, state
+
+NAMES = Names(jobs={"j1": Title(number=12, user="ann"), "r1": Title(number=7, user="bob")})
+
+
+def test_for_whom_until_when_and_the_line() -> None:
+    world = state(node_info(gpus=2), running(1, "a0"), job(1, gpus=2))
+    kept = IdleDevices(
+        node="a", uuids=("a1",), reason=IdleReason.KEPT, job="j1", until_us=NOW + HOUR, unstoppable=("r1",)
+    )
+    assert idle_words.mentioned([kept]) == ["j1", "r1"]
+    said = idle_words.words(world, NAMES, kept)
+    assert said.startswith(
+        "kept for job 12 (ann), which needs 2 GPUs and can start at about 2023-11-14 23:13 UTC; job 7 (bob) cannot be "
+        "stopped, since it has written no checkpoint that was verified: "
+    )
+    assert "torchyard.attach" in said
+    assert "--set restartable=true" in said
+
+
+def test_one_that_refuses_is_told_by_its_line() -> None:
+    world = state(node_info(gpus=2), running(1, "a0", pinned=True), job(1, gpus=2))
+    few = IdleDevices(node="a", uuids=("a1",), reason=IdleReason.TOO_FEW, job="j1", unstoppable=("r1",))
+    assert idle_words.words(world, NAMES, few) == (
+        "too few for job 12 (ann), which needs 2 GPUs; job 7 (bob) cannot be stopped, since it says "
+        "`preemptible: false`: without that line a job can be stopped once it has a checkpoint"
+    )
+
+
+def test_a_node_that_drains() -> None:
+    world = state(node_info(closed=ClosedReason.DRAINING))
+    closed = IdleDevices(node="a", uuids=("a0",), reason=IdleReason.CLOSED)
+    assert idle_words.words(world, NAMES, closed) == (
+        "its node is draining: it takes no new jobs until an administrator resumes it"
+    )
