@@ -17,7 +17,7 @@ tests run this code; all policies are settings of it (`torchyard.spec.policy`).
 **No job starves.** A job that has waited for `longest_wait` is overdue. For the oldest overdue job within its quotas,
 the devices that it needs are kept from jobs that cannot be preempted, and in its turns it preempts those that can be
 (`order`, `backfill`). So if no job that cannot be preempted runs for longer than L, or is expected to, its nodes are
-kept once it has waited for `longest_wait` and for 10 L, and from then on the k-th oldest has started within
+kept once it has waited for `longest_wait` and for 30 L, and from then on the k-th oldest has started within
 k * (2 L + 12 h + `min_run` + `checkpoint_timeout`), and 12 h later for each turn more than one that older jobs need
 which are preempted in between, unless something other than jobs is in its way: its quota, a reservation, a closed node,
 a checkpoint that fails. From then on it runs for at least 36 minutes of every 12 hours, less the time that jobs that

@@ -63,7 +63,7 @@ OLD_DAYS, OLD_POWER = 30, 6
 #: hours were measured to do the same.
 UNTRIED_US = 3_600 * _SECOND
 #: Jobs that cannot be stopped wait so many times as long as they run before they are overdue.
-PATIENCE = 10
+PATIENCE = 30
 _NONE: Ints = np.zeros(0, dtype=np.intp)
 #: Where in its class a job stands: the untried from 0, the overdue in their turn and the others from here, up to 1.
 _OVERDUE, _OTHERS = 0.125, 0.25

@@ -105,11 +105,11 @@ def test_as_many_of_the_overdue_as_fit_into_half_of_the_gpus_have_their_turn() -
     assert queue(node_info(gpus=8), *overdue, short, now_us=TURN) == "0 1 2 3 9 4 5"
 
 
-def test_what_cannot_be_stopped_is_overdue_only_after_ten_times_its_length() -> None:
-    late = tried(1, DAY, eligible_us=TURN - 5 * DAY)
+def test_what_cannot_be_stopped_is_overdue_only_after_thirty_times_its_length() -> None:
+    late = tried(1, DAY, eligible_us=TURN - 29 * DAY)
     short = tried(2, MINUTE, eligible_us=TURN)
     assert queue(node_info(), late, short, now_us=TURN) == "2 1"
-    assert queue(node_info(), replace(late, eligible_us=TURN - 11 * DAY), short, now_us=TURN) == "1 2"
+    assert queue(node_info(), replace(late, eligible_us=TURN - 31 * DAY), short, now_us=TURN) == "1 2"
     assert queue(node_info(), replace(late, preemptible=True), short, now_us=TURN) == "1 2"
 
 
