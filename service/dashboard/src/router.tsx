@@ -2,6 +2,7 @@ import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Link } 
 
 import { parseCompare } from "./compare/search";
 import { HomePage } from "./home/HomePage";
+import { parseChartSettings } from "./lib/chartSettings";
 import { parseSearch } from "./lib/search";
 import { Frame } from "./ui/Frame";
 
@@ -37,7 +38,7 @@ const jobRoute = createRoute({ getParentRoute: () => rootRoute, path: "/jobs/$jo
 
 /** Drawn by the page of the job, which reads the tab from the address. */
 const jobOverviewRoute = createRoute({ getParentRoute: () => jobRoute, path: "/" });
-const jobTabRoute = createRoute({ getParentRoute: () => jobRoute, path: "$tab" });
+const jobTabRoute = createRoute({ getParentRoute: () => jobRoute, path: "$tab", validateSearch: parseChartSettings });
 
 const sweepRoute = createRoute({ getParentRoute: () => rootRoute, path: "/sweeps/$sweepId", component: sweepPage });
 

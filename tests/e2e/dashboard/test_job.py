@@ -1,6 +1,7 @@
 """A job's page: charts, log, checkpoints, and what can be asked of it."""
 
 import hashlib
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -105,7 +106,11 @@ def test_charts_switch_scale_axis_and_smoothing(page: Page, submit: Submit, node
     attempt.report(range(51), loss=lambda step: "nan" if step == 25 else 1 + step % 3)
     page.goto(f"/jobs/{job['number']}/charts")
     figure = chart(page, "loss")
-    for name in ("Log", "Smooth", "Time"):
+    slider = page.get_by_role("slider", name="Smoothing")
+    slider.focus()
+    page.keyboard.press("PageUp")
+    expect(slider).to_have_attribute("aria-valuenow", "0.1")
+    for name in ("Log", "Wall", "Time"):
         page.get_by_role("button", name=name, exact=True).click()
         expect(page.get_by_role("button", name=name, exact=True)).to_have_attribute("aria-pressed", "true")
         page.wait_for_function(f"canvas => ({COLOURED})(canvas) > 100", arg=figure.locator("canvas").element_handle())
@@ -113,6 +118,51 @@ def test_charts_switch_scale_axis_and_smoothing(page: Page, submit: Submit, node
     figure.locator(".u-over").hover()
     expect(figure.locator(".chart-at")).to_have_text("step 25")
     expect(figure.locator("li")).to_have_text("loss nan")
+
+
+def test_charts_are_in_sections_and_how_they_are_shown_stands_in_the_address(
+    page: Page, submit: Submit, node: Agent, tmp_path: Path
+) -> None:
+    job = submit(name="many")
+    attempt = node.start()
+    values = {f"layers__{n}__norm": 1.0 + n for n in range(12)}
+    attempt.report(range(20), train__loss=2.0, val__loss=1.5, lr=0.1, memory_peak__rank0=2.0 * GIB, **values)
+    page.goto(f"/jobs/{job['number']}/charts")
+    sections = page.locator(".chart-section h3")
+    expect(sections).to_have_text(["Losses and accuracies", "layers", "Other metrics", "System"])
+    expect(chart(page, "memory_peak/rank0")).to_have_count(0)
+    sections.filter(has_text="System").click()
+    expect(chart(page, "memory_peak/rank0").locator("li")).to_have_text("memory_peak/rank0 2.0 GiB")
+    loss = chart(page, "loss")
+    loss.get_by_role("button", name="val/loss").click()
+    expect(loss.get_by_role("button", name="val/loss")).to_have_attribute("aria-pressed", "false")
+    loss.get_by_role("button", name="More for loss").click()
+    page.get_by_role("menuitem", name="Set the vertical range").click()
+    page.get_by_label("From").fill("1")
+    page.get_by_label("To", exact=True).fill("4")
+    page.get_by_role("button", name="Set it").click()
+    chart(page, "lr").get_by_role("button", name="More for lr").click()
+    page.get_by_role("menuitem", name="Pin to the top").click()
+    expect(sections.first).to_have_text("Pinned")
+    page.wait_for_url(re.compile(r"hide=.*val%2Floss"))
+    page.wait_for_url(re.compile(r"pin=.*lr"))
+    page.reload()
+    expect(sections.first).to_have_text("Pinned")
+    expect(loss.get_by_role("button", name="val/loss")).to_have_attribute("aria-pressed", "false")
+    for kind, begins in (("CSV", b"step,train/loss\n0,2\n"), ("SVG", b"<svg"), ("PNG", b"\x89PNG")):
+        loss.get_by_role("button", name="More for loss").click()
+        with page.expect_download() as download:
+            page.get_by_role("menuitem", name=f"Save as {kind}").click()
+        assert download.value.suggested_filename == f"loss.{kind.lower()}"
+        download.value.save_as(tmp_path / kind)
+        assert (tmp_path / kind).read_bytes().startswith(begins)
+    loss.get_by_role("button", name="More for loss").click()
+    page.get_by_role("menuitem", name="Full screen").click()
+    whole = page.get_by_role("dialog", name="Chart of loss")
+    expect(whole.locator("canvas")).to_be_visible()
+    page.wait_for_url(re.compile("full=loss"))
+    page.keyboard.press("Escape")
+    expect(whole).to_have_count(0)
 
 
 def test_the_log_is_followed_until_one_scrolls_up(page: Page, submit: Submit, node: Agent) -> None:
@@ -168,10 +218,11 @@ def test_a_checkpoint_can_be_downloaded_and_rerun(
     download.value.save_as(tmp_path / "loss.txt")
     assert (tmp_path / "loss.txt").read_bytes() == b"lower"
     page.get_by_role("tab", name="Checkpoints").click()
-    rows = page.locator(".checkpoints > li")
+    rows = page.locator(".checkpoints tbody tr")
     expect(rows).to_have_count(2)
     expect(rows.nth(0)).to_contain_text("step 20")
     expect(rows.nth(1)).to_contain_text("best")
+    expect(rows.nth(0)).to_contain_text("newest")
     rows.nth(1).get_by_text("2 files").click()
     with page.expect_download() as download:
         rows.nth(1).get_by_role("link", name="state.pt").click()

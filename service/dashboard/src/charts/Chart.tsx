@@ -3,16 +3,21 @@ import uPlot from "uplot";
 
 import type { Series } from "../api/types";
 import type { Range } from "../lib/buckets";
+import { lineColor } from "../lib/colors";
 import { metric, tick } from "../lib/format";
 import { type Axis, labels as labelsOf, smooth, type Table, toTable } from "../lib/series";
 import { useTheme } from "../lib/theme";
-import { duration } from "../lib/time";
-import { type Flag, lookOf, optionsOf } from "./options";
+import { duration, moment } from "../lib/time";
+import { type ChartActions, ChartMenu, type ExportKind } from "./ChartMenu";
+import { colorOf, type Flag, lookOf, optionsOf } from "./options";
+import { saveChart } from "./save";
 
 interface Props {
   title: string;
   series: readonly Series[];
   axis: Axis;
+  /** Whether the axis of time tells the time of day rather than what has passed since the origin. */
+  clock?: boolean;
   logarithmic?: boolean;
   /** Weight of the past in the moving average, 0 for none. */
   smoothing?: number;
@@ -26,45 +31,93 @@ interface Props {
   /** The part that is shown, null for all, as `onZoom` has told it. */
   zoom?: Range | null;
   onZoom?: (zoom: Range | null) => void;
+  /** Bounds of the vertical axis, null for those of the data. */
+  range?: [number, number] | null;
+  /** Labels of lines that are not drawn. */
+  hidden?: readonly string[];
+  /** Called with the label of a line that is to be drawn or no more. */
+  onToggle?: (label: string) => void;
+  actions?: ChartActions;
 }
 
 const NO_FLAGS: readonly Flag[] = [];
+const NONE: readonly string[] = [];
 
 /**
  * Lines over steps or time, with bands where a line is the mean of more points than fit. The pointer shows values,
  * dragging zooms, a double click shows all again.
  */
 export function Chart(props: Props) {
-  const { title, series, axis, logarithmic = false, smoothing = 0, words = metric, origin } = props;
+  const { title, series, axis, clock = false, logarithmic = false, smoothing = 0, hidden = NONE, actions } = props;
+  const origin = clock ? 0 : props.origin;
   const [theme] = useTheme();
   const [hovered, setHovered] = useState<number | null>(null);
-  const table = useMemo(
-    () => toTable(series, axis, logarithmic, origin), [series, axis, logarithmic, origin],
-  );
   const labels = useMemo(() => labelsOf(series), [series]);
-  const place = usePlot(props, { table, labels: labels.join("\n"), theme, onHover: setHovered });
+  const places = useMemo(
+    () => labels.flatMap((label, place) => (hidden.includes(label) ? [] : [place])), [labels, hidden],
+  );
+  const drawn = useMemo(() => places.flatMap((place) => series[place] ?? []), [places, series]);
+  const table = useMemo(() => toTable(drawn, axis, logarithmic, origin), [drawn, axis, logarithmic, origin]);
+  const names = places.map((place) => labels[place] ?? "");
+  const inputs = { table, labels: names.join("\n"), places: places.join(" "), theme, onHover: setHovered };
+  const { place, plot } = usePlot(props, inputs);
+  const save = (kind: ExportKind) => {
+    if (plot.current === undefined || place.current === null) return;
+    const look = lookOf(place.current);
+    const colors = places.map((each) => colorOf(look, each));
+    const axisName = clock ? "wall" : axis;
+    saveChart(kind, { title, table, labels: names, colors, axis: axisName, logarithmic, plot: plot.current });
+  };
   return (
     <figure className="chart" data-smoothed={smoothing > 0 || undefined}>
       <figcaption>
         <span className="chart-title">{title}</span>
-        <span className="chart-at">{where(table, hovered, axis)}</span>
+        <span className="chart-at">{where(table, hovered, axis, clock)}</span>
+        {actions !== undefined && <ChartMenu title={title} actions={actions} onExport={save} />}
       </figcaption>
-      <div ref={place} className="chart-canvas" role="img" aria-label={`Chart of ${labels.join(", ")}`} />
-      <ul className="legend">
-        {labels.map((label, index) => (
-          <li key={label} style={{ "--dot": `var(--series-${(index % 8) + 1})` } as React.CSSProperties}>
-            <i aria-hidden="true" />{label} <b>{valueAt(table, series, index, hovered, words)}</b>
-          </li>
-        ))}
-      </ul>
+      <div ref={place} className="chart-canvas" role="img" aria-label={`Chart of ${names.join(", ")}`} />
+      <Legend {...props} labels={labels} places={places} drawn={drawn} table={table} hovered={hovered} />
     </figure>
   );
 }
 
-function where(table: Table, index: number | null, axis: Axis): string {
+interface LegendProps extends Props {
+  labels: readonly string[];
+  places: readonly number[];
+  drawn: readonly Series[];
+  table: Table;
+  hovered: number | null;
+}
+
+/** The lines with their values; each is a switch where lines can be left out. */
+function Legend({ labels, places, drawn, table, hovered, words = metric, onToggle }: LegendProps) {
+  const [theme] = useTheme();
+  return (
+    <ul className="legend" data-many={labels.length > MANY || undefined}>
+      {labels.map((label, place) => {
+        const column = places.indexOf(place);
+        const value = column < 0 ? "" : valueAt(table, drawn, column, hovered, words);
+        const content = <><i aria-hidden="true" />{label} <b>{value}</b></>;
+        return (
+          <li key={label} style={{ "--dot": lineColor(place, theme === "dark") } as React.CSSProperties}>
+            {onToggle === undefined
+              ? content
+              : <button type="button" aria-pressed={column >= 0} onClick={() => onToggle(label)}>{content}</button>}
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
+
+/** Lines from which on the legend scrolls. */
+const MANY = 12;
+
+function where(table: Table, index: number | null, axis: Axis, clock: boolean): string {
   const x = index === null ? undefined : table.x[index];
   if (x === undefined) return "";
   const [first, last] = table.spans.get(x) ?? [x, x];
+  if (clock) return moment(new Date(x * 1000).toISOString());
   if (axis === "time") return duration(x);
   const from = first.toLocaleString();
   return first === last ? `step ${from}` : `steps ${from} to ${last.toLocaleString()}`;
@@ -99,12 +152,16 @@ function valueOfRow(table: Table, column: number, index: number, words: (value: 
 interface Inputs {
   table: Table;
   labels: string;
+  /** Places of the lines among all, by which they have their colours. */
+  places: string;
   theme: string;
   onHover: (index: number | null) => void;
 }
 
-function usePlot(props: Props, { table, labels, theme, onHover }: Inputs) {
-  const { axis, logarithmic = false, smoothing = 0, flags = NO_FLAGS, height = 220, words = tick, sync } = props;
+function usePlot(props: Props, { table, labels, places, theme, onHover }: Inputs) {
+  const { axis, clock = false, logarithmic = false, smoothing = 0, flags = NO_FLAGS, height = 220 } = props;
+  const { words = tick, sync, range } = props;
+  const bounds = range?.join(" ") ?? "";
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>(undefined);
   const shown = useRef({ table, flags, zoom: props.zoom, onZoom: props.onZoom });
@@ -120,7 +177,8 @@ function usePlot(props: Props, { table, labels, theme, onHover }: Inputs) {
     const element = place.current;
     if (element === null) return;
     const shape = {
-      labels: labels.split("\n"), axis, logarithmic, smoothed, banded, sync, height, words, onHover,
+      labels: labels === "" ? [] : labels.split("\n"), places: places.split(" ").map(Number), clock,
+      range: bounds === "" ? null : bounds.split(" ").map(Number) as [number, number], axis, logarithmic, smoothed, banded, sync, height, words, onHover,
       width: element.clientWidth,
       marks: () => shown.current.table.marks,
       flags: () => shown.current.flags,
@@ -137,11 +195,11 @@ function usePlot(props: Props, { table, labels, theme, onHover }: Inputs) {
       made.destroy();
       plot.current = undefined;
     };
-  }, [labels, axis, logarithmic, smoothed, banded, sync, height, words, onHover, theme]);
+  }, [labels, places, bounds, clock, axis, logarithmic, smoothed, banded, sync, height, words, onHover, theme]);
   useEffect(() => {
     if (plot.current !== undefined) update(plot.current, data);
   }, [data, flags]);
-  return place;
+  return { place, plot };
 }
 
 /** The columns in the order of the chart's series: lines, smoothed lines, edges of bands. */

@@ -1,5 +1,6 @@
 import uPlot from "uplot";
 
+import { lineColor } from "../lib/colors";
 import { tick } from "../lib/format";
 import type { Axis, Mark } from "../lib/series";
 import { duration } from "../lib/time";
@@ -11,7 +12,9 @@ export interface Flag {
 }
 
 export interface Look {
+  /** Those that the tokens hold. */
   colors: string[];
+  dark: boolean;
   ink: string;
   grid: string;
   flag: string;
@@ -24,6 +27,7 @@ export function lookOf(element: Element): Look {
   const read = (name: string) => style.getPropertyValue(name).trim();
   return {
     colors: [1, 2, 3, 4, 5, 6, 7, 8].map((index) => read(`--series-${index}`)),
+    dark: style.colorScheme === "dark",
     ink: read("--faint"),
     grid: read("--line"),
     flag: read("--c-stopping"),
@@ -31,8 +35,19 @@ export function lookOf(element: Element): Look {
   };
 }
 
+/** The colour of a line by its place among all of its chart. */
+export function colorOf(look: Look, place: number): string {
+  return look.colors[place] ?? lineColor(place, look.dark);
+}
+
 export interface Shape {
   labels: string[];
+  /** Places of the lines among all of the chart, those included that are not drawn. */
+  places: number[];
+  /** Whether the horizontal axis tells the time of day. */
+  clock: boolean;
+  /** Bounds of the vertical axis, null for those of the data. */
+  range: [number, number] | null;
   axis: Axis;
   logarithmic: boolean;
   smoothed: boolean;
@@ -63,11 +78,14 @@ export function optionsOf(shape: Shape, look: Look): uPlot.Options {
     padding: [10, 8, 0, 0],
     cursor: { sync: { key: shape.sync }, points: { size: 7 }, drag: { x: true, y: false, setScale: true }, y: false },
     scales: {
-      x: { time: false },
-      y: shape.logarithmic ? { distr: LOGARITHMIC } : { range: roomy },
+      x: { time: shape.clock },
+      y: {
+        ...(shape.logarithmic ? { distr: LOGARITHMIC } : { range: roomy }),
+        ...(shape.range !== null && { range: shape.range }),
+      },
     },
     axes: [
-      axisOf(look, { size: 30, space: 70, ...(shape.axis === "time" ? TIME : STEPS) }),
+      axisOf(look, { size: shape.clock ? 44 : 30, space: 70, ...(shape.clock ? {} : shape.axis === "time" ? TIME : STEPS) }),
       axisOf(look, { size: 66, space: 34, values: (_, splits) => splits.map((split) => words(split, shape)) }),
     ],
     series: [{}, ...lines(shape, look), ...(shape.banded ? edges(shape, look) : [])],
@@ -76,7 +94,7 @@ export function optionsOf(shape: Shape, look: Look): uPlot.Options {
       setCursor: [(chart) => shape.onHover(chart.cursor.idx ?? null)],
       setScale: [(chart, key) => key === "x" && shape.onRange(chart)],
       drawClear: [(chart) => drawFlags(chart, shape.flags(), look)],
-      draw: [(chart) => drawMarks(chart, shape.marks(), look)],
+      draw: [(chart) => drawMarks(chart, shape, look)],
     },
   };
 }
@@ -121,7 +139,7 @@ function roomy(_: uPlot, min: number | null, max: number | null): [number, numbe
 
 /** Raw lines, and above them the smoothed ones; raw lines fade then. */
 function lines(shape: Shape, look: Look): uPlot.Series[] {
-  const color = (index: number) => look.colors[index % look.colors.length] ?? look.ink;
+  const color = (index: number) => colorOf(look, shape.places[index] ?? index);
   const raw = shape.labels.map((label, index): uPlot.Series => ({
     label,
     stroke: color(index),
@@ -140,22 +158,22 @@ function lines(shape: Shape, look: Look): uPlot.Series[] {
 }
 
 /** The lower and the upper edges of the bands, which follow the lines: thin, so that a peak one pixel wide is seen. */
-function edges({ labels }: Shape, look: Look): uPlot.Series[] {
+function edges({ labels, places }: Shape, look: Look): uPlot.Series[] {
   return labels.flatMap((label, index) => ["low", "high"].map((edge): uPlot.Series => (
-    { label: `${label} ${edge}`, width: 1, stroke: faded(look, index, 45), points: { show: false } }
+    { label: `${label} ${edge}`, width: 1, stroke: faded(look, places[index] ?? index, 45), points: { show: false } }
   )));
 }
 
 function faded(look: Look, index: number, percent: number): string {
-  return `color-mix(in srgb, ${look.colors[index % look.colors.length] ?? look.ink} ${percent}%, transparent)`;
+  return `color-mix(in srgb, ${colorOf(look, index)} ${percent}%, transparent)`;
 }
 
 function bands(shape: Shape, look: Look): uPlot.Band[] {
-  const { labels, smoothed } = shape;
+  const { labels, places, smoothed } = shape;
   const before = labels.length * (smoothed ? 2 : 1);
   return labels.map((_, index) => {
     const low = 1 + before + 2 * index;
-    return { series: [low + 1, low], fill: faded(look, index, smoothed ? 12 : 24) };
+    return { series: [low + 1, low], fill: faded(look, places[index] ?? index, smoothed ? 12 : 24) };
   });
 }
 
@@ -192,7 +210,7 @@ function drawFlags(chart: uPlot, flags: readonly Flag[], look: Look): void {
 const SIGNS = { nan: "×", inf: "▲", "-inf": "▼" } as const;
 
 /** Signs where no line can go: infinite values at the edge they fled over, what is no number at the bottom. */
-function drawMarks(chart: uPlot, marks: readonly Mark[], look: Look): void {
+function drawMarks(chart: uPlot, { marks, places }: Shape, look: Look): void {
   const { ctx } = chart;
   const { top, height } = chart.bbox;
   const ratio = uPlot.pxRatio;
@@ -200,10 +218,10 @@ function drawMarks(chart: uPlot, marks: readonly Mark[], look: Look): void {
   ctx.font = `bold ${11 * ratio}px sans-serif`;
   ctx.textAlign = "center";
   ctx.textBaseline = "middle";
-  for (const mark of marks) {
+  for (const mark of marks()) {
     const x = inside(chart, mark.x);
     if (x === null) continue;
-    ctx.fillStyle = look.colors[mark.series % look.colors.length] ?? look.ink;
+    ctx.fillStyle = colorOf(look, places[mark.series] ?? mark.series);
     ctx.fillText(SIGNS[mark.kind], x, mark.kind === "inf" ? top + 7 * ratio : top + height - 7 * ratio);
   }
   ctx.restore();

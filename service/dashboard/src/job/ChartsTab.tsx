@@ -1,7 +1,9 @@
 import type { Job } from "../api/types";
 import { Metrics } from "./Metrics";
+import { useChartSettings } from "./useChartSettings";
 
 /** What the job reported. */
 export function ChartsTab({ job }: { job: Job }) {
-  return <Metrics job={job} />;
+  const [settings, change] = useChartSettings();
+  return <Metrics job={job} settings={settings} onChange={change} />;
 }

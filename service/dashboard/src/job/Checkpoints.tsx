@@ -3,9 +3,11 @@ import { useState } from "react";
 import { fileUrl, useCheckpoints, useDeleteCheckpoint } from "../api/jobs";
 import { useMayChange, useSettings } from "../api/session";
 import type { Checkpoint, Job } from "../api/types";
-import { bytes, metric } from "../lib/format";
+import { type Repeat, reasonsToKeep, repeated } from "../lib/checkpoints";
+import { bytes, metric, plural, UNKNOWN } from "../lib/format";
 import { maySubmit } from "../lib/rights";
 import { isFinal } from "../lib/states";
+import { duration } from "../lib/time";
 import { Dialog } from "../ui/Dialog";
 import { Notice } from "../ui/Notice";
 import { Panel } from "../ui/Panel";
@@ -24,16 +26,30 @@ export function Checkpoints({ job }: { job: Job }) {
     <Panel title="Checkpoints" tools={<span className="faint">{bytes(job.storage.checkpoints)}</span>}>
       <Notice error={checkpoints.error ?? start.error} />
       {checkpoints.data?.length === 0 && <NoCheckpoints over={isFinal(job.state)} />}
-      <ul className="checkpoints">
-        {shown.map((one) => (
-          <Row
-            key={one.id}
-            checkpoint={one}
-            onRerun={submits ? () => start.run({ from: one.id, carry: false }) : null}
-            onDelete={mine ? () => setDoomed(one) : null}
-          />
-        ))}
-      </ul>
+      {shown.length > 0 && (
+        <div className="checkpoints-box" tabIndex={0} role="group" aria-label="Table of checkpoints">
+          <table className="plain-table checkpoints">
+            <thead>
+              <tr>
+                <th>Step</th><th>Saved</th><th className="num">Size</th><th>Where</th><th>Kept as</th><th>Metrics</th>
+                <th>A rerun repeats</th><th><span className="visually-hidden">Actions</span></th>
+              </tr>
+            </thead>
+            <tbody>
+              {shown.map((one) => (
+                <Row
+                  key={one.id}
+                  checkpoint={one}
+                  keeps={reasonsToKeep(one, shown[0]?.step ?? 0)}
+                  repeat={repeated(one, shown, job.progress?.step ?? null)}
+                  onRerun={submits ? () => start.run({ from: one.id, carry: false }) : null}
+                  onDelete={mine ? () => setDoomed(one) : null}
+                />
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
       {doomed !== null && <DeleteDialog checkpoint={doomed} onClose={() => setDoomed(null)} />}
     </Panel>
   );
@@ -50,47 +66,68 @@ function NoCheckpoints({ over }: { over: boolean }) {
 
 interface RowProps {
   checkpoint: Checkpoint;
+  keeps: readonly string[];
+  repeat: Repeat | null;
   /** Null where the viewer may not. */
   onRerun: (() => void) | null;
   onDelete: (() => void) | null;
 }
 
-function Row({ checkpoint, onRerun, onDelete }: RowProps) {
-  const { step, state, best, pinned, metrics, size, files, created_at: at } = checkpoint;
+function Row({ checkpoint, keeps, repeat, onRerun, onDelete }: RowProps) {
+  const { step, state, pinned, metrics, size, attempt, created_at: at } = checkpoint;
   return (
-    <li>
-      <div className="checkpoint-head">
-        <span className="checkpoint-step">step {step.toLocaleString()}</span>
-        {best && <span className="badge best">best</span>}
-        <span className={`badge ${state}`}>{state}</span>
-        {pinned && <span className="badge" title="A waiting job needs it">pinned</span>}
-        <span className="faint">{bytes(size)} · <Time at={at} /></span>
-        <span className="checkpoint-actions">
-          {onRerun !== null && <button type="button" className="button small" onClick={onRerun}>Rerun from here</button>}
-          {onDelete !== null && (
-            <button type="button" className="button small ghost" onClick={onDelete} disabled={pinned}>Delete</button>
-          )}
-        </span>
-      </div>
-      <div className="checkpoint-metrics">
+    <tr>
+      <th scope="row">
+        step {step.toLocaleString()}
+        <Files checkpoint={checkpoint} />
+      </th>
+      <td><Time at={at} />{attempt > 1 && <div className="faint">attempt {attempt}</div>}</td>
+      <td className="num">{bytes(size)}</td>
+      <td><span className={`badge ${state}`} title={WHERE[state]}>{state}</span></td>
+      <td>{keeps.map((word) => <span key={word} className={`badge ${word}`} title={KEPT[word]}>{word}</span>)}</td>
+      <td>
         {Object.entries(metrics).map(([name, value]) => (
-          <span key={name}><span className="faint">{name}</span> {metric(value)}</span>
+          <div key={name}><span className="faint">{name}</span> {metric(value)}</div>
         ))}
-      </div>
-      <details>
-        <summary>{files.length === 1 ? "1 file" : `${files.length} files`}</summary>
-        <ul className="files">
-          {files.map((file) => (
-            <li key={file.name}>
-              {state === "stored"
-                ? <a href={fileUrl("checkpoints", checkpoint.id, "files", file.name)} download>{file.name}</a>
-                : <span title="Still on its node only">{file.name}</span>}
-              <span className="num faint">{bytes(file.size)}</span>
-            </li>
-          ))}
-        </ul>
-      </details>
-    </li>
+      </td>
+      <td>{repeat === null ? UNKNOWN : repeatWords(repeat)}</td>
+      <td className="checkpoint-actions">
+        {onRerun !== null && <button type="button" className="button small" onClick={onRerun}>Rerun from here</button>}
+        {onDelete !== null && (
+          <button type="button" className="button small ghost" onClick={onDelete} disabled={pinned}>Delete</button>
+        )}
+      </td>
+    </tr>
+  );
+}
+
+const WHERE: Partial<Record<string, string>> = {
+  stored: "In the store of the service", committed: "Still on its node only",
+};
+const KEPT: Partial<Record<string, string>> = {
+  newest: "A retry or a resume goes on from it", best: "The best by the metric of the spec", pinned: "A waiting job needs it",
+};
+
+function repeatWords({ steps, seconds }: Repeat): string {
+  if (steps === 0) return "nothing";
+  return `${plural(steps, "step")}${seconds === null ? "" : `, about ${duration(seconds)}`}`;
+}
+
+function Files({ checkpoint: { id, files, state } }: { checkpoint: Checkpoint }) {
+  return (
+    <details>
+      <summary>{plural(files.length, "file")}</summary>
+      <ul className="files">
+        {files.map((file) => (
+          <li key={file.name}>
+            {state === "stored"
+              ? <a href={fileUrl("checkpoints", id, "files", file.name)} download>{file.name}</a>
+              : <span title="Still on its node only">{file.name}</span>}
+            <span className="num faint">{bytes(file.size)}</span>
+          </li>
+        ))}
+      </ul>
+    </details>
   );
 }
 

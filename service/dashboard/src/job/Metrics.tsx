@@ -1,94 +1,219 @@
-import { useMemo, useState } from "react";
+import * as Slider from "@radix-ui/react-slider";
+import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 
 import { useAttempts, useDetail, useMetrics } from "../api/jobs";
 import type { Attempt, Job, Series } from "../api/types";
 import { Chart } from "../charts/Chart";
+import type { ChartActions } from "../charts/ChartMenu";
 import type { Flag } from "../charts/options";
+import { acrossRanks, type Range, splice } from "../lib/buckets";
+import { type ChartGroup, type ChartSection, groupSeries, sectionsOf } from "../lib/chartGroups";
+import { type ChartChange, type ChartSettings, MAX_SMOOTHING, toggled } from "../lib/chartSettings";
 import { plural } from "../lib/format";
-import { type Range, splice } from "../lib/buckets";
-import { type Axis, firstTime, groupSeries, placeOfStep } from "../lib/series";
+import { wordsOf } from "../lib/metricNames";
+import { type Axis, firstTime, placeOfStep } from "../lib/series";
 import { isFinal } from "../lib/states";
 import { Notice } from "../ui/Notice";
 import { Panel } from "../ui/Panel";
 import { Segments } from "../ui/Segments";
 import { useSettled } from "../ui/useSettled";
 
-const AXES = [{ key: "step", label: "Steps" }, { key: "time", label: "Time" }] as const;
+const AXES = [{ key: "step", label: "Steps" }, { key: "time", label: "Time" }, { key: "wall", label: "Wall" }] as const;
+type Shown = (typeof AXES)[number]["key"];
 const SCALES = [{ key: "linear", label: "Linear" }, { key: "log", label: "Log" }] as const;
-const SMOOTHING = [{ key: "off", label: "Raw" }, { key: "on", label: "Smooth" }] as const;
-const WEIGHT = 0.9;
+const RANKS = [{ key: "lines", label: "Each rank" }, { key: "band", label: "Band of ranks" }] as const;
+/** Of more lines on one chart than this, the ranks of a metric become a band. */
+const MOST_LINES = 8;
 /** How long a zoom rests before its points are read, in milliseconds. */
 const SETTLE_MS = 150;
 /** Part of a zoom's width that is read on either side of it, so that lines lead out of sight. */
 const MARGIN = 0.1;
+/** Pixels of a full screen that are not the chart's. */
+const FULL_FRAME = 150;
+
+interface Props {
+  job: Job;
+  settings: ChartSettings;
+  onChange: (change: ChartChange) => void;
+}
 
 /** One chart for each group of metrics, growing while the job runs. */
-export function Metrics({ job }: { job: Job }) {
-  const [axis, setAxis] = useState<Axis>("step");
-  const [zoom, setZoom] = useState<Range | null>(null);
-  const metrics = useMetrics(job, axis);
-  const attempts = useAttempts(job);
-  const [scale, setScale] = useState<"linear" | "log">("linear");
-  const [smoothing, setSmoothing] = useState<"on" | "off">("off");
-  const origin = useMemo(() => firstTime(metrics.data?.series ?? []), [metrics.data?.series]);
-  const shift = axis === "time" ? origin : 0;
-  const detail = useDetail(job, axis, useDetailRange(zoom, shift), metrics.data?.generation ?? 0);
-  const series = useMemo(() => {
-    const whole = metrics.data?.series;
-    return zoom !== null && whole && detail.data ? splice(whole, detail.data, axis) : whole;
-  }, [metrics.data?.series, detail.data, zoom, axis]);
-  const changeAxis = (next: Axis) => {
-    setZoom(null);
-    setAxis(next);
-  };
-  const groups = useMemo(() => groupSeries(series ?? []), [series]);
-  const flags = useMemo(() => resumes(attempts.data ?? [], series ?? [], axis), [attempts.data, series, axis]);
-  const tools = groups.length > 0 && (
-    <>
-      <Segments label="Axis" options={AXES} value={axis} onChange={changeAxis} />
-      <Segments label="Scale" options={SCALES} value={scale} onChange={setScale} />
-      <Segments label="Smoothing" options={SMOOTHING} value={smoothing} onChange={setSmoothing} />
-    </>
-  );
+export function Metrics({ job, settings, onChange }: Props) {
+  const { series, origin, error, loaded, lost, flags } = useSeries(job, settings);
+  const groups = useMemo(() => groupSeries(series), [series]);
+  const sections = useMemo(() => sectionsOf(groups, settings.pin ?? []), [groups, settings.pin]);
+  const full = groups.find(({ name }) => name === settings.full);
+  const shared = { settings, onChange, origin, flags };
   return (
-    <Panel title="Metrics" tools={tools}>
-      <Notice error={metrics.error ?? detail.error} />
-      <Lost attempts={attempts.data ?? []} />
-      {metrics.data !== undefined && groups.length === 0 && <NoMetrics over={isFinal(job.state)} />}
-      <div className="charts">
-        {groups.map((group) => (
-          <Chart
-            key={group.name}
-            title={group.name}
-            series={group.series}
-            axis={axis}
-            logarithmic={scale === "log"}
-            smoothing={smoothing === "on" ? WEIGHT : 0}
-            flags={flags}
-            origin={origin}
-            sync={`metrics-${axis}`}
-            zoom={zoom}
-            onZoom={setZoom}
-          />
-        ))}
-      </div>
+    <Panel title="Metrics" tools={groups.length > 0 && <Tools groups={groups} settings={settings} onChange={onChange} />}>
+      <Notice error={error} />
+      <Lost lost={lost} />
+      {loaded && groups.length === 0 && <NoMetrics over={isFinal(job.state)} />}
+      {sections.map((section) => (
+        <Section key={section.title} section={section} alone={sections.length === 1}>
+          {section.groups.map((group) => <GroupChart key={group.name} group={group} {...shared} />)}
+        </Section>
+      ))}
+      {full !== undefined && (
+        <FullScreen title={full.name} onClose={() => onChange({ full: undefined })}>
+          <GroupChart group={full} {...shared} full />
+        </FullScreen>
+      )}
     </Panel>
   );
+}
+
+/** The series of a job, of a zoom its part more closely, and where attempts took over. */
+function useSeries(job: Job, { axis: chosen, zoom: range }: ChartSettings) {
+  const shown: Shown = chosen ?? "step";
+  const axis: Axis = shown === "step" ? "step" : "time";
+  const zoom = useMemo(() => (range === undefined ? null : { start: range[0], end: range[1] }), [range]);
+  const metrics = useMetrics(job, axis);
+  const attempts = useAttempts(job).data;
+  const whole = metrics.data?.series;
+  const origin = useMemo(() => firstTime(whole ?? []), [whole]);
+  const detailRange = useDetailRange(zoom, shown === "time" ? origin : 0);
+  const detail = useDetail(job, axis, detailRange, metrics.data?.generation ?? 0);
+  const series = useMemo(() => (
+    zoom !== null && whole && detail.data ? splice(whole, detail.data, axis) : whole ?? []
+  ), [whole, detail.data, zoom, axis]);
+  const flags = useMemo(
+    () => resumes(attempts ?? [], series, axis, shown === "wall" ? origin : 0), [attempts, series, axis, shown, origin],
+  );
+  const lost = attempts?.reduce((sum, attempt) => sum + attempt.dropped_records, 0) ?? 0;
+  return { series, origin, flags, lost, error: metrics.error ?? detail.error, loaded: metrics.data !== undefined };
 }
 
 /** The range to read for a zoom that has settled: a little more than is shown, on the axis of the service. */
 function useDetailRange(zoom: Range | null, shift: number): Range | null {
   const settled = useSettled(zoom, SETTLE_MS);
   return useMemo(() => {
-    if (settled === null) return null;
+    if (settled === null || !Number.isFinite(shift)) return null;
     const margin = (settled.end - settled.start) * MARGIN;
     return { start: settled.start - margin + shift, end: settled.end + margin + shift };
   }, [settled, shift]);
 }
 
+interface ToolsProps extends Omit<Props, "job"> {
+  groups: readonly ChartGroup[];
+}
+
+function Tools({ groups, settings, onChange }: ToolsProps) {
+  const { scale = "linear", smooth = 0 } = settings;
+  const axis: Shown = settings.axis ?? "step";
+  const ranked = groups.filter(({ series }) => hasRanks(series));
+  const ranks = settings.ranks ?? (ranked.some(({ series }) => series.length > MOST_LINES) ? "band" : "lines");
+  return (
+    <>
+      <div className="smoothing">
+        <span>Smoothing</span>
+        <Slider.Root
+          className="slider"
+          value={[smooth]}
+          max={MAX_SMOOTHING}
+          step={0.01}
+          onValueChange={([weight]) => onChange({ smooth: weight })}
+        >
+          <Slider.Track className="slider-track"><Slider.Range className="slider-range" /></Slider.Track>
+          <Slider.Thumb className="slider-thumb" aria-label="Smoothing" />
+        </Slider.Root>
+        <span className="num">{smooth.toFixed(2)}</span>
+      </div>
+      {ranked.length > 0 && (
+        <Segments label="Ranks" options={RANKS} value={ranks} onChange={(key) => onChange({ ranks: key })} />
+      )}
+      <Segments
+        label="Axis"
+        options={AXES}
+        value={axis}
+        onChange={(key) => onChange({ axis: key === "step" ? undefined : key, zoom: undefined })}
+      />
+      <Segments
+        label="Scale"
+        options={SCALES}
+        value={scale}
+        onChange={(key) => onChange({ scale: key === "linear" ? undefined : key })}
+      />
+    </>
+  );
+}
+
+function hasRanks(series: readonly Series[]): boolean {
+  return new Set(series.map((one) => one.name)).size < series.length;
+}
+
+/** Charts under a heading that opens and closes; what is closed is not drawn. */
+function Section({ section, alone, children }: { section: ChartSection; alone: boolean; children: ReactNode }) {
+  const [open, setOpen] = useState(!section.folded);
+  if (alone) return <div className="charts">{children}</div>;
+  return (
+    <details className="chart-section" open={open} onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <summary><h3>{section.title}</h3> <span className="faint">{section.groups.length}</span></summary>
+      {open && <div className="charts">{children}</div>}
+    </details>
+  );
+}
+
+interface GroupProps extends Omit<Props, "job"> {
+  group: ChartGroup;
+  origin: number;
+  flags: readonly Flag[];
+  full?: boolean;
+}
+
+function GroupChart({ group, settings, onChange, origin, flags, full = false }: GroupProps) {
+  const { ranks, zoom, hide } = settings;
+  const axis: Shown = settings.axis ?? "step";
+  const banded = ranks === undefined ? group.series.length > MOST_LINES : ranks === "band";
+  const series = useMemo(() => (banded ? acrossRanks(group.series) : group.series), [banded, group.series]);
+  const words = useMemo(() => wordsOf(group.series[0]?.name ?? ""), [group.series]);
+  const actions = actionsOf(group.name, settings, onChange);
+  return (
+    <Chart
+      title={group.name}
+      series={series}
+      axis={axis === "step" ? "step" : "time"}
+      clock={axis === "wall"}
+      logarithmic={settings.scale === "log"}
+      smoothing={settings.smooth ?? 0}
+      flags={flags}
+      origin={origin}
+      sync={`metrics-${axis}`}
+      zoom={zoom === undefined ? null : { start: zoom[0], end: zoom[1] }}
+      onZoom={(next) => onChange({ zoom: next === null ? undefined : [next.start, next.end] })}
+      range={actions.range}
+      {...(hide && { hidden: hide })}
+      onToggle={(label) => onChange({ hide: toggled(hide, label) })}
+      {...(words && { words })}
+      {...(full ? { height: Math.max(240, window.innerHeight - FULL_FRAME) } : { actions })}
+    />
+  );
+}
+
+function actionsOf(name: string, { pin, y }: ChartSettings, onChange: Props["onChange"]): ChartActions {
+  const others = Object.entries(y ?? {}).filter(([chart]) => chart !== name);
+  return {
+    pinned: pin?.includes(name) ?? false,
+    range: y?.[name] ?? null,
+    onPin: () => onChange({ pin: toggled(pin, name) }),
+    onFull: () => onChange({ full: name }),
+    onRange: (next) => onChange({ y: Object.fromEntries(next === null ? others : [...others, [name, next]]) }),
+  };
+}
+
+function FullScreen({ title, onClose, children }: { title: string; onClose: () => void; children: ReactNode }) {
+  const ref = useRef<HTMLDialogElement>(null);
+  useEffect(() => ref.current?.showModal(), []);
+  return (
+    <dialog ref={ref} className="full-chart" aria-label={`Chart of ${title}`} onClose={onClose}>
+      <button type="button" className="button small" onClick={() => ref.current?.close()}>Close</button>
+      {children}
+    </dialog>
+  );
+}
+
 /** How many records have no point. */
-function Lost({ attempts }: { attempts: readonly Attempt[] }) {
-  const lost = attempts.reduce((sum, attempt) => sum + attempt.dropped_records, 0);
+function Lost({ lost }: { lost: number }) {
   if (lost === 0) return null;
   return (
     <p className="warned" role="status">
@@ -107,10 +232,10 @@ function NoMetrics({ over }: { over: boolean }) {
 }
 
 /** Where later attempts took over from a checkpoint. */
-function resumes(attempts: readonly Attempt[], series: readonly Series[], axis: Axis): Flag[] {
+function resumes(attempts: readonly Attempt[], series: readonly Series[], axis: Axis, shift: number): Flag[] {
   return attempts.flatMap((attempt) => {
     if (attempt.resumed_from_step === null) return [];
     const x = placeOfStep(series, attempt.resumed_from_step, axis);
-    return x === null ? [] : [{ x, label: `attempt ${attempt.number}` }];
+    return x === null ? [] : [{ x: x + shift, label: `attempt ${attempt.number}` }];
   });
 }

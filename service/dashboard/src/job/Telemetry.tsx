@@ -1,19 +1,37 @@
-import { useMemo } from "react";
+import { useMemo, useState } from "react";
 
-import { useTelemetry } from "../api/jobs";
-import type { Job } from "../api/types";
+import { useAttempts, useTelemetry } from "../api/jobs";
+import type { Attempt, Job, Series } from "../api/types";
 import { Chart } from "../charts/Chart";
+import type { Flag } from "../charts/options";
+import type { Range } from "../lib/buckets";
+import { firstTime } from "../lib/series";
 import { gauges } from "../lib/telemetry";
 import { Notice } from "../ui/Notice";
 import { Panel } from "../ui/Panel";
+import { Segments } from "../ui/Segments";
 
-/** What the machine did for the job. */
+const CLOCKS = [{ key: "time", label: "Time" }, { key: "wall", label: "Wall" }] as const;
+
+/** What the machine did for the job: its devices, processors and memory, with the starts of attempts. */
 export function Telemetry({ job }: { job: Job }) {
+  const [clock, setClock] = useState<"time" | "wall">("time");
+  const [zoom, setZoom] = useState<Range | null>(null);
   const telemetry = useTelemetry(job);
+  const attempts = useAttempts(job).data;
   const series = telemetry.data?.series;
   const shown = useMemo(() => gauges(series ?? []), [series]);
+  const origin = useMemo(() => firstTime(series ?? []), [series]);
+  const flags = useMemo(
+    () => starts(attempts ?? [], series ?? [], clock === "wall" ? 0 : origin), [attempts, series, clock, origin],
+  );
+  const change = (next: "time" | "wall") => {
+    setZoom(null);
+    setClock(next);
+  };
+  const tools = shown.length > 0 && <Segments label="Axis" options={CLOCKS} value={clock} onChange={change} />;
   return (
-    <Panel title="Machine">
+    <Panel title="Machine" tools={tools}>
       <Notice error={telemetry.error} />
       {series !== undefined && shown.length === 0 && (
         <p className="soft pad">{job.started_at === null ? "The job has not started yet." : "Nothing was measured."}</p>
@@ -25,12 +43,25 @@ export function Telemetry({ job }: { job: Job }) {
             title={gauge.title}
             series={gauge.series}
             axis="time"
-            sync="telemetry"
+            clock={clock === "wall"}
+            origin={origin}
+            flags={flags}
+            sync={`telemetry-${clock}`}
+            zoom={zoom}
+            onZoom={setZoom}
             words={gauge.words}
-            height={150}
+            height={170}
           />
         ))}
       </div>
     </Panel>
   );
+}
+
+/** The starts of all attempts but the first, within what was measured. */
+function starts(attempts: readonly Attempt[], series: readonly Series[], origin: number): Flag[] {
+  if (series.length === 0) return [];
+  return attempts.flatMap(({ number, started_at: at }) => (
+    number > 1 && at !== null ? [{ x: Date.parse(at) / 1000 - origin, label: `attempt ${number}` }] : []
+  ));
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import type { Series } from "../api/types";
-import { BUDGET, compact, splice } from "./buckets";
+import { acrossRanks, BUDGET, compact, splice } from "./buckets";
 import type { Point } from "./series";
 
 const line = (from: number, to: number, value: (step: number) => number | "nan" = (step) => step): Series => ({
@@ -51,4 +51,12 @@ describe("splice", () => {
     const detail = { range: { start: 10, end: 100 }, series: [line(10, 50)] };
     expect(splice([line(0, 60)], detail, "step")[0]?.points).toEqual(line(0, 60).points);
   });
+});
+
+it("brings the ranks of a metric together, with bounds that hold all of them", () => {
+  const ranks = [0, 1, 2].map((rank) => ({ ...line(0, 2, (step) => (step === 1 && rank === 2 ? "nan" : step + rank)), rank }));
+  const [one, ...others] = acrossRanks([...ranks, { ...line(0, 1), name: "lr" }]);
+  expect(one?.buckets).toMatchObject({ first_step: [0, 1], count: [3, 2], min: [0, 1], mean: [1, 1.5], max: [2, 2] });
+  expect(one?.points).toEqual([[1, 1001, "nan"]]);
+  expect(others).toEqual([{ ...line(0, 1), name: "lr" }]);
 });

@@ -88,6 +88,24 @@ export function compact(series: Series, axis: Axis): Series {
   return { ...series, points, buckets: toColumns(buckets) };
 }
 
+/** The ranks of each metric as one series: at each place the mean over the ranks, with bounds that hold all of them. */
+export function acrossRanks(series: readonly Series[]): Series[] {
+  const metrics = new Map<string, Series[]>();
+  for (const one of series) metrics.set(one.name, [...metrics.get(one.name) ?? [], one]);
+  return [...metrics.values()].flatMap((ranks) => {
+    const [first] = ranks;
+    if (first === undefined || ranks.length === 1) return ranks;
+    const merged = new Map<number, Bucket>();
+    for (const bucket of ranks.flatMap((one) => [...bucketsOf(one.buckets), ...one.points.flatMap(toBucket)])) {
+      const known = merged.get(bucket.first_step);
+      merged.set(bucket.first_step, known === undefined ? bucket : merge(known, bucket));
+    }
+    const buckets = [...merged.values()].sort((one, other) => one.first_step - other.first_step);
+    const special = ranks.flatMap((one) => one.points.filter(([, , value]) => typeof value === "string"));
+    return [{ ...first, points: special.sort((one, other) => one[0] - other[0]), buckets: toColumns(buckets) }];
+  });
+}
+
 function toBucket([step, time, value]: Point): Bucket[] {
   if (typeof value === "string") return [];
   const ends = { first_step: step, last_step: step, first_time: time, last_time: time };

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 
-import { kindOf, unitOf } from "./metricNames";
+import { kindOf, unitOf, wordsOf } from "./metricNames";
 
 it.each([
   ["train/loss", "loss"], ["val_loss", "loss"], ["val/accuracy", "accuracy"], ["top5", "accuracy"], ["lr", "other"],
@@ -14,4 +14,11 @@ it.each([
   ["data_wait", "share"], ["loss", null], ["params", null],
 ])("measures %s in %s", (name, unit) => {
   expect(unitOf(name)).toBe(unit);
+});
+
+it("writes values in their units", () => {
+  expect([wordsOf("memory_peak/rank0")?.(2 ** 31), wordsOf("step_time")?.(0.25), wordsOf("data_wait")?.(0.5)]).toEqual(
+    ["2.0 GiB", "0.2500 s", "50 %"],
+  );
+  expect(wordsOf("loss")).toBeNull();
 });

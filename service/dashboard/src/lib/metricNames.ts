@@ -1,3 +1,6 @@
+import { bytes, metric, percent } from "./format";
+import { duration } from "./time";
+
 /** What metrics are about, as far as their names tell. */
 export type MetricKind = "accuracy" | "loss" | "other" | "system";
 
@@ -37,3 +40,15 @@ export function unitOf(name: string): MetricUnit {
   if (/(?:^|[/_.])(?:seconds|secs|duration|step_time)$|(?:_s|_sec)$/.test(lower) && !/per_s(?:ec)?$/.test(lower)) return "seconds";
   return lower === "data_wait" ? "share" : null;
 }
+
+/** How values of a metric are written, where its name tells its unit. */
+export function wordsOf(name: string): ((value: number) => string) | null {
+  const unit = unitOf(name);
+  return unit === null ? null : WORDS[unit];
+}
+
+const WORDS: Record<NonNullable<MetricUnit>, (value: number) => string> = {
+  bytes,
+  seconds: (value) => (Math.abs(value) < 60 ? `${metric(value)} s` : duration(value)),
+  share: percent,
+};

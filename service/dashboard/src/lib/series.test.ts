@@ -1,17 +1,9 @@
 import { describe, expect, it } from "vitest";
 
 import type { Series } from "../api/types";
-import { groupSeries, labels, meanOf, mergeSeries, placeOfStep, type Point, smooth, toTable } from "./series";
+import { labels, meanOf, mergeSeries, placeOfStep, type Point, smooth, toTable } from "./series";
 
 const series = (name: string, points: Point[], rank = 0): Series => ({ name, rank, points });
-
-it("puts metrics with the same last word on one chart", () => {
-  const groups = groupSeries([series("train/loss", []), series("lr", []), series("val/loss", [])]);
-  expect(groups.map((group) => [group.name, group.series.map((one) => one.name)])).toEqual([
-    ["loss", ["train/loss", "val/loss"]],
-    ["lr", ["lr"]],
-  ]);
-});
 
 it("tells ranks only where several report a metric", () => {
   expect(labels([series("loss", []), series("loss", [], 1), series("lr", [])])).toEqual(

@@ -4,22 +4,6 @@ export type Point = Series["points"][number];
 /** What the horizontal axis shows: training steps, or seconds since the first point. */
 export type Axis = "step" | "time";
 
-export interface Group {
-  /** Last word of the metrics' names: `loss` of `train/loss` and `val/loss`. */
-  name: string;
-  series: Series[];
-}
-
-/** Metrics that belong on one chart, in order of their first appearance. */
-export function groupSeries(series: readonly Series[]): Group[] {
-  const groups = new Map<string, Series[]>();
-  for (const one of series) {
-    const name = one.name.slice(one.name.lastIndexOf("/") + 1);
-    groups.set(name, [...(groups.get(name) ?? []), one]);
-  }
-  return [...groups].map(([name, members]) => ({ name, series: members }));
-}
-
 /** Names of a chart's lines; the rank is told only where several ranks report the same metric. */
 export function labels(series: readonly Series[]): string[] {
   return series.map((one) => {

@@ -21,7 +21,7 @@ it("finds the charts of telemetry that there are data for", () => {
     { name, rank: 0, points: [[0, 0, 7]] as [number, number, number][] }
   ));
   expect(gauges(series).map(({ title, series: shown }) => [title, shown.length])).toEqual(
-    [["GPU utilisation", 2], ["Processor", 1]],
+    [["GPU utilisation", 2], ["GPU power", 1], ["Processor", 1]],
   );
   expect(lastValues(series, "cpu.percent", 5)).toEqual([7]);
   expect(lastValues(series, "nothing", 5)).toEqual([]);

@@ -1,0 +1,26 @@
+import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useCallback, useEffect, useRef, useState } from "react";
+
+import { type ChartChange, type ChartSettings, parseChartSettings } from "../lib/chartSettings";
+import { useSettled } from "../ui/useSettled";
+
+/** How long settings rest before they stand in the address, in milliseconds: a slider moves often. */
+const SETTLE_MS = 250;
+
+/** How the charts are shown: as the address says at first, and the address follows. */
+export function useChartSettings(): [ChartSettings, (change: ChartChange) => void] {
+  const navigate = useNavigate({ from: "/jobs/$jobId/$tab" });
+  const [settings, setSettings] = useState<ChartSettings>(useSearch({ from: "/jobs/$jobId/$tab" }));
+  const settled = useSettled<ChartSettings>(settings, SETTLE_MS);
+  const written = useRef(settings);
+  useEffect(() => {
+    if (settled === null || settled === written.current) return;
+    written.current = settled;
+    void navigate({ to: ".", search: settled, replace: true, resetScroll: false });
+  }, [settled, navigate]);
+  const change = useCallback((part: ChartChange) => setSettings((known) => {
+    const next = parseChartSettings({ ...known, ...part });
+    return JSON.stringify(next) === JSON.stringify(known) ? known : next;
+  }), []);
+  return [settings, change];
+}

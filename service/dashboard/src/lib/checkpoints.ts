@@ -1,0 +1,36 @@
+import type { Checkpoint } from "../api/types";
+
+type Saved = Pick<Checkpoint, "step" | "created_at" | "attempt">;
+
+/** Why a checkpoint stays, in a word each: the best, needed by a job, the newest. */
+export function reasonsToKeep(one: Pick<Checkpoint, "step" | "best" | "pinned">, newestStep: number): string[] {
+  return [...(one.step === newestStep ? ["newest"] : []), ...(one.best ? ["best"] : []), ...(one.pinned ? ["pinned"] : [])];
+}
+
+/** What a rerun from a checkpoint does again. */
+export interface Repeat {
+  steps: number;
+  /** At the pace between the checkpoints, null where that is not known. */
+  seconds: number | null;
+}
+
+/** What a rerun from a checkpoint does again to come to the last step that the job made. */
+export function repeated(one: Saved, all: readonly Saved[], lastStep: number | null): Repeat | null {
+  if (lastStep === null) return null;
+  const steps = Math.max(0, lastStep - one.step);
+  const pace = secondsPerStep(all);
+  return { steps, seconds: pace === null ? null : steps * pace };
+}
+
+/** Seconds a step within the newest attempt that has two checkpoints; what lay between attempts does not count. */
+function secondsPerStep(all: readonly Saved[]): number | null {
+  const attempts = [...new Set(all.map((one) => one.attempt))].sort((a, b) => b - a);
+  for (const attempt of attempts) {
+    const its = all.filter((one) => one.attempt === attempt).toSorted((a, b) => a.step - b.step);
+    const [first, last] = [its[0], its.at(-1)];
+    if (first === undefined || last === undefined || last.step === first.step) continue;
+    const seconds = (Date.parse(last.created_at) - Date.parse(first.created_at)) / 1000;
+    if (seconds > 0) return seconds / (last.step - first.step);
+  }
+  return null;
+}
