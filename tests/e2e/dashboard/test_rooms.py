@@ -165,9 +165,12 @@ def test_the_theme_is_remembered(page: Page) -> None:
 
 def test_a_phone_needs_no_sideways_scrolling(page: Page, submit: Submit, node: Agent) -> None:
     submit(name="a-name-that-is-rather-long-for-a-telephone-but-well-allowed")
-    node.start().write("x" * 4000)
+    attempt = node.start()
+    attempt.write("x" * 4000)
+    attempt.report(range(20), train__loss=1.0, val__accuracy=0.5, throughput=9.0)
+    attempt.checkpoint(10, {"state.pt": b"state"}, val__accuracy=0.5)
     page.set_viewport_size({"width": 360, "height": 740})
-    for path in ("/", "/jobs/1", "/jobs/1/log", "/box"):
+    for path in ("/", "/jobs/1", "/jobs/1/charts", "/jobs/1/log", "/jobs/1/checkpoints", "/box"):
         page.goto(path)
         expect(page.get_by_text("a-name-that").first).to_be_visible()
         assert page.evaluate("document.documentElement.scrollWidth") == 360

@@ -92,8 +92,9 @@ interface LegendProps extends Props {
 /** The lines with their values; each is a switch where lines can be left out. */
 function Legend({ labels, places, drawn, table, hovered, words = metric, onToggle }: LegendProps) {
   const [theme] = useTheme();
+  const many = labels.length > MANY;
   return (
-    <ul className="legend" data-many={labels.length > MANY || undefined}>
+    <ul className="legend" data-many={many || undefined} tabIndex={many && onToggle === undefined ? 0 : undefined}>
       {labels.map((label, place) => {
         const column = places.indexOf(place);
         const value = column < 0 ? "" : valueAt(table, drawn, column, hovered, words);

@@ -13,7 +13,7 @@ it("puts the devices of a measure on one chart", () => {
     ["GPU power", ["GPU 0"]],
     ["Processor", ["all processes"]],
   ]);
-  expect(shown.map(({ words }) => words(61.6))).toEqual(["62 %", "62 °C", "62 W", "62 %"]);
+  expect(shown.map(({ words }) => words(61.6))).toEqual(["62 %", "61.6 °C", "62 W", "62 %"]);
 });
 
 it("tells the nodes of a job that runs on several", () => {

@@ -13,8 +13,8 @@ const percent = (value: number) => `${Math.round(value)} %`;
 const GAUGES: readonly { title: string; match: RegExp; words: (value: number) => string }[] = [
   { title: "GPU utilisation", match: /^gpu\.\d+\.utilization$/, words: percent },
   { title: "GPU memory", match: /^gpu\.\d+\.memory_used$/, words: bytes },
-  { title: "GPU temperature", match: /^gpu\.\d+\.temperature$/, words: (value) => `${Math.round(value)} °C` },
-  { title: "GPU power", match: /^gpu\.\d+\.power$/, words: (value) => `${Math.round(value)} W` },
+  { title: "GPU temperature", match: /^gpu\.\d+\.temperature$/, words: (value) => `${Number(value.toFixed(1))} °C` },
+  { title: "GPU power", match: /^gpu\.\d+\.power$/, words: (value) => `${Math.round(value).toLocaleString()} W` },
   { title: "Processor", match: /^cpu\.(?:percent|\d+\.utilization)$/, words: percent },
   { title: "Memory", match: /^memory\.used$|^cpu\.\d+\.memory_used$/, words: bytes },
 ];
