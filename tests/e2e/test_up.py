@@ -239,10 +239,11 @@ print("done", flush=True)
 
 
 def crash(attempt: str) -> None:
-    """Kill all processes of an attempt at once, the one that guards it too."""
-    for process in psutil.process_iter(["cmdline", "environ"]):
-        words = " ".join([*(process.info["cmdline"] or ()), *(process.info["environ"] or {}).values()])
-        if attempt in words:
+    """Kill all processes of an attempt at once, the one that guards it too, which is known by its files."""
+    for process in psutil.process_iter(["cmdline", "environ", "open_files"]):
+        files = [file.path for file in process.info["open_files"] or ()]
+        words = [*(process.info["cmdline"] or ()), *(process.info["environ"] or {}).values(), *files]
+        if any(attempt in word for word in words):
             process.kill()
 
 

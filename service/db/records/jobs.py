@@ -48,6 +48,7 @@ class JobRecord(Record):
     retry_us: int | None
     preemptions: int
     restarts: int
+    received_us: int | None
     group_id: str | None
     trial: int | None
     parameters: dict[str, Any] | None

@@ -33,7 +33,7 @@ def test_a_token_signs_in_and_out(stranger: Page, live_service: Live) -> None:
 
 def test_a_session_that_ends_elsewhere_asks_to_sign_in(page: Page) -> None:
     page.context.clear_cookies()
-    page.get_by_label("Search").fill("anything")
+    page.get_by_role("combobox", name="Search").fill("anything")
     expect(page.get_by_label("Token")).to_be_visible()
 
 
@@ -81,13 +81,13 @@ def test_filters_live_in_the_address(page: Page, submit: Submit, live_service: L
     page.get_by_role("button", name="vision").click()
     expect(names).to_have_text(["beta"])
     page.wait_for_url(re.compile("q=project%3Avision"))
-    page.get_by_label("Search").fill("")
+    page.get_by_role("combobox", name="Search").fill("")
     expect(names).to_have_count(3)
     page.get_by_role("heading", name="Jobs").click()
     page.keyboard.press("/")
     page.keyboard.type("alph")
     expect(names).to_have_text(["alpha"])
-    page.get_by_label("Search").fill("nothing like it")
+    page.get_by_role("combobox", name="Search").fill("nothing like it")
     page.get_by_role("button", name="Show all jobs").click()
     expect(names).to_have_count(3)
     page.get_by_role("button", name="baseline").click()

@@ -38,7 +38,7 @@ def test_a_stopped_service_is_told_and_what_it_said_is_greyed(
             client.post("/api/v1/jobs", json=spec).raise_for_status()
         with signed_in(browser, url, token) as page:
             main = page.locator("main")
-            expect(page.get_by_role("button", name="Waiting 1")).to_be_visible()
+            expect(page.get_by_role("button", name="Waiting 1", exact=True)).to_be_visible()
             service.send_signal(signal.SIGSTOP)
             try:
                 expect(page.get_by_role("status").filter(has_text=OUTAGE)).to_contain_text("What is shown is from")
@@ -55,7 +55,7 @@ def test_what_was_never_answered_is_unknown_and_not_zero(page: Page, submit: Cal
     for unanswered in ("jobs/counts", "queue"):
         page.route(f"**/api/v1/{unanswered}*", lambda route: None)
     page.reload()
-    expect(page.get_by_role("link", name="resnet", exact=True)).to_be_visible()
+    expect(page.get_by_role("link", name="1 resnet")).to_be_visible()
     expect(page.get_by_role("group", name="State").get_by_role("button").first).to_have_text("All \N{EN DASH}")
     page.get_by_role("link", name="The box").click()
     expect(page.get_by_role("region", name="Queue")).to_contain_text("\N{EN DASH}")

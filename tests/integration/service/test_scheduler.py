@@ -19,6 +19,7 @@ from service.db.models import Allocation, Device, Job, Member, Node
 from service.infra.observability import Counters
 from service.infra.threads import Repeated
 from service.scheduler.model.nodes import Placement
+from service.scheduler.policy.decide import Start
 from tests.support import box, submissions, wait
 from tests.support.box import NOW
 from tests.support.databases import locked
@@ -182,9 +183,9 @@ def test_a_pass_that_loses_a_race_leaves_it_to_the_next(
     first, second = box.add_job(yard.ctx.db), box.add_job(yard.ctx.db)
     decided = scheduler._start
 
-    def after_a_rival(decision: object) -> bool:
+    def after_a_rival(decision: Start, looked_us: int) -> bool:
         box.assign(yard.ctx.db, second, ["box-gpu-0"])
-        return decided(decision)  # type: ignore[arg-type]
+        return decided(decision, looked_us)
 
     monkeypatch.setattr(scheduler, "_start", after_a_rival)
     assert scheduler.run_pass() == 0

@@ -34,14 +34,15 @@ OF_JOB = {
 }
 OF_JOB |= {f"/jobs/{{job_id}}{rest}" for rest in ("/logs", "/logs/streams", "/logs/stream", "/metrics", "/telemetry")}
 OF_JOB |= {"/jobs/{job_id}/outputs/{name:file}", "/checkpoints/{checkpoint_id}", "/metrics/curves"}
+OF_JOB |= {"/jobs/{job_id}/timing"}
 OF_JOB |= {
     f"/jobs/{{job_id}}{rest}" for rest in ("/logs/index", "/logs/search", "/logs/file", "/code", "/code/{name:file}")
 }
 OF_JOB |= {"/checkpoints/{checkpoint_id}/files/{name:file}", "/groups/{group}", "/groups/{group}/trials"}
 #: Lists of jobs and sweeps: without those that the caller may not read.
-LISTS = {"/jobs", "/jobs/counts", "/groups"}
+LISTS = {"/jobs", "/jobs/counts", "/jobs/facets", "/groups"}
 #: The box: jobs that the caller may not read are there with user, resources and times, and without their names.
-BOX = {"/queue", "/nodes", "/nodes/timeline"}
+BOX = {"/queue", "/nodes", "/nodes/idle", "/nodes/timeline"}
 #: Nothing of a single job, or hours of users and projects alone, which share the box.
 NO_JOB = {
     "/queue/calibration",
@@ -219,11 +220,12 @@ def check_numbers(box: Box) -> None:
 def check_lists(box: Box) -> None:
     for role in ROLES:
         for route in sorted(LISTS | NO_JOB):
-            answer = box.get(role, route.replace("{name}", box.get("admin", "/nodes").json()["items"][0]["name"]))
+            path = route.replace("{name}", box.get("admin", "/nodes").json()["items"][0]["name"])
+            answer = box.get(role, path, **({"by": "tag"} if route == "/jobs/facets" else {}))
             assert answer.status_code == 200, (role, route, answer.text)
             for project, work in box.work.items():
                 shown = work.mark in answer.text
-                listed = route in {"/jobs", "/groups"} and may_read(role, project)
+                listed = route in {"/jobs", "/jobs/facets", "/groups"} and may_read(role, project)
                 own = route == "/attention" and role == "ada"  # her failures
                 assert shown == (listed or own), (role, route, project)
                 assert role in {"admin", "ada"} or work.value not in answer.text, (role, route)
@@ -243,6 +245,7 @@ def check_box(box: Box) -> None:
         queue = {entry["job"]: entry for entry in box.get(role, "/queue").json()["items"]}
         devices = box.get(role, "/nodes").json()["items"][0]["devices"]
         held = {device["job"]: device for device in devices}
+        idle = box.get(role, "/nodes/idle").raise_for_status().text
         timeline = {job["number"]: job for job in box.get(role, "/nodes/timeline").json()["jobs"]}
         for project, work in box.work.items():
             name = work.waiting["name"] if may_read(role, project) else HIDDEN
@@ -254,7 +257,7 @@ def check_box(box: Box) -> None:
             assert seen == (may_read(role, project),) * 2
             lanes = timeline[work.running["number"]]
             assert (lanes["name"], lanes["user"], lanes["readable"]) == (name, "ada", seen[0])
-            for text in (json.dumps(waits), json.dumps(devices), json.dumps(timeline)):
+            for text in (json.dumps(waits), json.dumps(devices), json.dumps(timeline), idle):
                 assert may_read(role, project) or work.mark not in text, (role, project)
 
 
