@@ -27,7 +27,8 @@ function useSome(user: string, state: readonly Job["state"][]) {
   return useQuery({
     queryKey: ["jobs", "list", query],
     queryFn: () => unwrap(client.GET("/api/v1/jobs", { params: { query } })),
-    select: (page) => page.items,
+    // The stream brings a job's state into lists that it no longer belongs to, until they are read again.
+    select: (page) => page.items.filter((job) => state.includes(job.state)),
     refetchInterval: useInterval(POLL_MS),
   });
 }
