@@ -37,16 +37,18 @@ export function problem(status: number, body: unknown): ApiError {
 
 /** The text at an address. */
 export async function fetchText(address: string): Promise<string> {
-  const answer = await fetch(address);
-  if (!answer.ok) throw problem(answer.status, await answer.json().catch(() => null));
-  return await answer.text();
+  return await (await fetched(address)).text();
 }
 
 /** The bytes at an address. */
 export async function fetchBytes(address: string, signal?: AbortSignal): Promise<Uint8Array> {
+  return new Uint8Array(await (await fetched(address, signal)).arrayBuffer());
+}
+
+async function fetched(address: string, signal?: AbortSignal): Promise<Response> {
   const answer = await fetch(address, signal && { signal });
   if (!answer.ok) throw problem(answer.status, await answer.json().catch(() => null));
-  return new Uint8Array(await answer.arrayBuffer());
+  return answer;
 }
 
 export function isUnauthorized(error: unknown): boolean {
