@@ -106,6 +106,7 @@ def test_the_story_of_a_preempted_job(page: Page, submit: Submit, node: Agent, l
     expect(title).to_contain_text("running")
     expect(why).to_contain_text("; it first started on")
     states = page.get_by_role("list", name="States").locator(".timeline-state")
+    expect(states.last).to_have_text("running")
     told = states.all_inner_texts()
     assert [each for each in told if each in ("running", "stopping", "queued")][-4:] == [
         "running",
