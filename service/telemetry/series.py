@@ -121,8 +121,9 @@ def _buckets(points: Points, bucket: Integers) -> api.Buckets:
     starts = np.unique(bucket, return_index=True)[1]
     counts = np.diff(starts, append=len(bucket))
     least, most = (ufunc.reduceat(points.values, starts) for ufunc in (np.minimum, np.maximum))
-    # Divided first: a sum of large values may have no number.
-    mean = np.clip(np.add.reduceat(points.values / np.repeat(counts, counts), starts), least, most)
+    # Divided first: a sum of large values may have no number. Thirds of the largest number add up to more than it.
+    with np.errstate(over="ignore"):
+        mean = np.clip(np.add.reduceat(points.values / np.repeat(counts, counts), starts), least, most)
     return api.Buckets.model_construct(
         first_step=np.minimum.reduceat(points.steps, starts).tolist(),
         last_step=np.maximum.reduceat(points.steps, starts).tolist(),

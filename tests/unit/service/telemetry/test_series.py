@@ -1,4 +1,5 @@
 import math
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -84,6 +85,7 @@ FINITE = st.floats(allow_nan=False, allow_infinity=False)
     st.lists(st.tuples(st.integers(0, 10_000), FINITE | st.just(math.nan)), min_size=1, max_size=300),
     st.integers(1, 50),
 )
+@example([(0, sys.float_info.max)] * 3, 1)
 def test_buckets_hold_every_number_between_their_bounds(pairs: list[tuple[int, float]], count: int) -> None:
     pairs = sorted(pairs, key=lambda pair: pair[0])
     all_points = points([step for step, _ in pairs], [value for _, value in pairs])
