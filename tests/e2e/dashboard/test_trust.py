@@ -1,5 +1,6 @@
 """What a page must not do: show old data as new, take unknown for zero, or offer what will be refused."""
 
+import re
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.support import live
 from tests.support.live import Live
+from tests.support.scripted import Agent
 
 pytestmark = pytest.mark.browser
 OUTAGE = "The service does not answer: reconnecting"
@@ -60,6 +62,31 @@ def test_what_was_never_answered_is_unknown_and_not_zero(page: Page, submit: Cal
     page.get_by_role("link", name="The box").click()
     expect(page.get_by_role("region", name="Queue")).to_contain_text("\N{EN DASH}")
     expect(page.get_by_text("Nobody waits.")).to_be_hidden()
+
+
+def test_a_job_that_starts_leaves_the_waiting_before_a_list_is_read_again(
+    page: Page, submit: Callable[..., dict[str, Any]], node: Agent
+) -> None:
+    submit(name="first", resources={"gpus": 4})
+    first = node.start()
+    submit(name="resnet", resources={"gpus": 4})
+    submit(name="later", resources={"gpus": 4})
+    table, mine = page.get_by_role("table", name="Jobs"), page.get_by_role("region", name="Mine")
+    for place in (table, mine):
+        for name in ("first", "resnet", "later"):
+            expect(place.get_by_role("link", name=name)).to_be_visible()
+    unanswered = re.compile(r"/api/v1/jobs(/counts)?\?")
+    page.route(unanswered, lambda route: None)
+    with page.expect_request(lambda request: "state=running" in request.url):
+        first.end()
+    for place in (table, mine):
+        for name in ("first", "resnet"):
+            expect(place.get_by_role("link", name=name)).to_have_count(0)
+        expect(place.get_by_role("link", name="later")).to_be_visible()
+    page.unroute(unanswered)
+    for rows in (table.get_by_role("row"), mine.get_by_role("listitem")):
+        expect(rows.filter(has_text="first")).to_contain_text("succeeded")
+        expect(rows.filter(has_text="resnet")).to_contain_text("assigned")
 
 
 def test_who_may_not_change_a_job_is_offered_nothing_that_is_refused(

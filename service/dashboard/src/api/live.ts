@@ -2,7 +2,9 @@ import { type Query, type QueryClient, type QueryKey, useQueryClient } from "@ta
 import { useEffect } from "react";
 
 import { compact } from "../lib/buckets";
+import { type ToldJob, withTold } from "../lib/listed";
 import { type Axis, mergeSeries } from "../lib/series";
+import type { JobState } from "../lib/states";
 import { Throttle } from "../lib/throttle";
 import { client } from "./client";
 import type { JobMetrics } from "./jobs";
@@ -21,6 +23,8 @@ export const TELEMETRY_MS = 10_000;
 /** What changes often is asked for no more than so often. */
 const JOB_MS = 1_000;
 const LIST_MS = 5_000;
+/** Lists that a job has left, or has come to, are asked for sooner: without it they are wrong. */
+const MOVED_MS = 2_000;
 const TIMELINE_MS = { jobs: 10_000, nodes: 20_000 };
 /** Topics of which an event tells that something has changed, and not what. */
 const LISTS = new Set(["jobs", "queue", "nodes", "notices"]);
@@ -105,7 +109,7 @@ class Events {
     if (LISTS.has(name)) {
       this.#throttle.run(name, LIST_MS, () => this.#list(name));
     }
-    if (name === "job") this.#job(data as unknown as { job: Omit<Job, "spec">; changed: boolean });
+    if (name === "job") this.#job(data as unknown as { job: ToldJob; changed: boolean });
     if (name === "metrics") this.#metrics(data as unknown as Points);
   }
 
@@ -122,20 +126,23 @@ class Events {
     if (name === "nodes") this.#invalidate(({ queryKey }) => queryKey[0] === "nodes" && queryKey.length === 1);
   }
 
-  #job({ job, changed }: { job: Omit<Job, "spec">; changed: boolean }): void {
+  #job({ job, changed }: { job: ToldJob; changed: boolean }): void {
     let version: number | undefined;
+    let moved = false;
     for (const query of this.#cache.getQueryCache().findAll({ predicate: isAboutJobs })) {
       const known = query.state.data as Job | { items: Job[] } | undefined;
       if (known === undefined) continue;
       if ("items" in known) {
-        if (!known.items.some((one) => one.id === job.id)) continue;
-        const items = known.items.map((one) => (one.id === job.id ? { ...one, ...job, place: one.place } : one));
+        const items = withTold(known.items, statesAskedFor(query.queryKey), job);
+        if (items === null) continue;
+        moved ||= items.length < known.items.length;
         query.setData({ ...known, items });
-      } else if (known.id === job.id) {
+      } else if (known.id === job.id && known.version <= job.version) {
         version = known.version;
         query.setData({ ...known, ...job });
       }
     }
+    if (moved) this.#throttle.run("moved", MOVED_MS, () => this.#invalidate(isList));
     if (version === undefined || !(changed || version !== job.version)) return;
     this.#throttle.run(job.id, JOB_MS, () => this.#parts(job.id));
   }
@@ -185,4 +192,15 @@ const NOT_REREAD = new Set<unknown>(["metrics", "telemetry", "mentioned"]);
 
 function isAboutJobs({ queryKey: [kind, , part] }: Query): boolean {
   return (kind === "job" && (part === "self" || part === "mentioned")) || kind === "jobs" || kind === "sweep";
+}
+
+/** Lists of jobs by what they ask for, and how many jobs there are of each state. */
+function isList({ queryKey: [kind, part] }: Query): boolean {
+  return kind === "jobs" && (part === "list" || part === "counts");
+}
+
+/** The states that a list asks for; none: all. */
+function statesAskedFor([kind, part, asked]: QueryKey): readonly JobState[] {
+  if (kind !== "jobs" || part !== "list") return [];
+  return (asked as { state?: readonly JobState[] }).state ?? [];
 }

@@ -27,8 +27,7 @@ function useSome(user: string, state: readonly Job["state"][]) {
   return useQuery({
     queryKey: ["jobs", "list", query],
     queryFn: () => unwrap(client.GET("/api/v1/jobs", { params: { query } })),
-    // The stream brings a job's state into lists that it no longer belongs to, until they are read again.
-    select: (page) => page.items.filter((job) => state.includes(job.state)),
+    select: (page) => page.items,
     refetchInterval: useInterval(POLL_MS),
   });
 }
