@@ -236,10 +236,8 @@ def _resumed(user: User, job: Job, ended: Job, training: Training) -> None:
 @pytest.mark.proves("pytorch-lightning", "starts", "metrics", "clean stop", "exact resume", "live", "preempted")
 def test_lightning_by_its_other_name_with_ranks_that_it_spawns(user: User, by_hand: Callable[[Training], str]) -> None:
     """They come to what ranks come to that are processes of their own."""
-    script = user.folder / "train.py"
-    script.write_text(LIGHTNING.script.read_text().replace("import lightning as L", "import pytorch_lightning as L"))
     job = user.submit(
-        *("python", script.name, *LIGHTNING.arguments, "--strategy", "ddp_spawn"),
+        *("python", by_its_other_name(user), *LIGHTNING.arguments, "--strategy", "ddp_spawn"),
         live=True,
         launcher="python",
         resources={"gpus": 2},
@@ -251,6 +249,20 @@ def test_lightning_by_its_other_name_with_ranks_that_it_spawns(user: User, by_ha
     assert f"stopped at step {step}" in user.log(job, attempt=1)
     assert user.series(ended).keys() >= LIGHTNING.metrics
     assert checksum(user.log(ended)) == by_hand(LIGHTNING)
+
+
+@pytest.mark.proves("pytorch-lightning", "outputs")
+def test_what_ranks_write_that_it_spawns_is_kept(user: User) -> None:
+    words = ("--devices", "2", "--epochs", "1", "--samples", "64", "--strategy", "ddp_spawn")
+    job = user.submit("python", by_its_other_name(user), *words, launcher="python", resources={"gpus": 2})
+    user.written(user.succeeds(job), LIGHTNING.written)
+
+
+def by_its_other_name(user: User) -> str:
+    """The script of Lightning with the import that the distribution's other name takes."""
+    script = user.folder / "train.py"
+    script.write_text(LIGHTNING.script.read_text().replace("import lightning as L", "import pytorch_lightning as L"))
+    return script.name
 
 
 @pytest.mark.parametrize(

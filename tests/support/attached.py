@@ -13,6 +13,7 @@ from torch.utils.data import DataLoader, Dataset, DistributedSampler
 
 import torchyard
 from tests.support.attempt import AttemptFolder
+from torchyard.injob import gloo
 
 SAMPLES = 44
 BATCH_SIZE = 4
@@ -210,3 +211,14 @@ def pipelined(names: list[list[list[str]]], restore: Path | None) -> tuple[Path,
         rates = {id(each): group["lr"] for group in optimizer.param_groups for each in group["params"]}
         state = {name: (optimizer.state[each]["exp_avg"], rates[id(each)]) for name, each in named.items()}
         return Path.cwd() / "checkpoints/step-000000000", {name: each.detach() for name, each in named.items()}, state
+
+
+def waits_at_exit() -> list[bool]:
+    """Whether the process is to wait for gloo's threads: once it attaches, without a process group and with one."""
+    asked: list[bool] = []
+    gloo.finish_at_exit = lambda: asked.append(True)
+    torchyard.attach(model=nn.Linear(1, 1))
+    alone = bool(asked)
+    dist.init_process_group()
+    torchyard.attach(model=nn.Linear(1, 1))
+    return [alone, bool(asked)]

@@ -12,6 +12,7 @@ from torchyard.injob import (
     collective,
     control,
     cursors,
+    gloo,
     metrics,
     notes,
     place,
@@ -92,6 +93,8 @@ def attach(
         saved.load(training)
     if models or training.stateful or training.ranks or _several(optimizer):
         control.choose()
+    if place.process_group() is not None:
+        gloo.finish_at_exit()  # started by hand, nothing else asks for it
     return TrainingRun(training, saved, asynchronous=asynchronous)
 
 

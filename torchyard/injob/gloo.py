@@ -20,6 +20,7 @@ PATIENCE_S = 1.0
 
 def finish_at_exit() -> None:
     """Let gloo's threads drop what they hold before the interpreter is finalised; works on Linux alone."""
+    atexit.unregister(wait_for_threads)  # once, however often it is asked for
     atexit.register(wait_for_threads)
 
 

@@ -1,4 +1,7 @@
-"""Every block of docs/from-the-tutorials.md is run, and the Chinese page has the same ones."""
+"""Blocks of docs/from-the-tutorials.md are run, and the Chinese page has the same ones.
+
+`tests/e2e/test_tutorial_commands.py` types its command lines.
+"""
 
 import ast
 import json
@@ -35,6 +38,7 @@ TOGETHER = [block for block in PYTHON if not block.follows]
 FOLLOWED = [block for block in PYTHON if block.follows]
 NOTED = [block for block in BLOCKS if block.language == "python" and block.has("noted")]
 YAML = [block for block in BLOCKS if block.language == "yaml"]
+RECIPES = [block for block in YAML if "command:" not in block.code]
 SHELL = [line for block in BLOCKS if block.language == "sh" for line in block.code.splitlines()]
 
 
@@ -69,10 +73,40 @@ def test_submission_notes_what_the_page_says(block: Block) -> None:
         assert [note for note in notes if note.startswith(each)], (each, notes)
 
 
-@pytest.mark.parametrize("block", YAML, ids=str)
-def test_recipes_are_valid(block: Block) -> None:
+def spec_of(block: Block) -> JobSpec:
     content = yaml.safe_load(block.code)
-    JobSpec.model_validate(content if "command" in content else {"recipe": {}, **content})
+    return JobSpec.model_validate(content if "command" in content else {"recipe": {}, **content})
+
+
+@pytest.mark.parametrize("block", RECIPES, ids=str)
+def test_recipes_train(block: Block, tmp_path: Path) -> None:
+    """With all the ranks that they ask for, on synthetic samples of their data's shape: a step or two."""
+    spec = spec_of(block)
+    given = spec.recipe
+    assert given is not None
+    devices = spec.resources.gpus * spec.resources.nodes
+    processes = given.strategy.processes(devices)
+    samples = given.effective_batch(processes, devices)
+    data = Synthetic(samples=samples, validation_samples=16, shape=given.data.sample_shape or (1, 8, 8))
+    recipe = given.model_copy(update={"data": data, "epochs": int(given.schedule.warmup) + 1, "log_every": 1})
+    attempt = AttemptFolder(tmp_path)
+    environment = attempt.environment() | {layout.DEVICES: str(devices)}
+    with ranks.started(run, processes, recipe, environment=environment, cwd=tmp_path) as started:
+        started.results()
+        assert f"effective batch {samples}" in started.output(0)
+    proof = json.loads((tmp_path / layout.OUTPUT / "strategy.json").read_text())
+    assert proof["strategy"] == given.strategy.name
+    assert len(proof["ranks"]) == processes
+    assert sorted(attempt.series("train/loss")) == list(range(1, recipe.epochs + 1))
+    assert attempt.series("val/accuracy")
+    assert attempt.checkpoints()
+
+
+def test_specs_of_own_scripts_are_valid() -> None:
+    commands = [block for block in YAML if block not in RECIPES]
+    assert commands
+    for block in commands:
+        spec_of(block)
 
 
 def test_what_the_page_says_is_to_be_seen(tmp_path: Path) -> None:

@@ -85,3 +85,7 @@ def test_other_stages_find_their_part(tmp_path: Path) -> None:
             assert all(torch.equal(moment, state[name][0]) for name, (moment, _) in each.items())
             # Its parameters are one group here: it has the options of its first.
             assert {rate for _, rate in each.values()} == {state[next(iter(each))][1]}
+
+
+def test_ranks_started_by_hand_wait_for_gloo_at_their_exit() -> None:
+    assert ranks.run(attached.waits_at_exit, 2) == [[False, True], [False, True]]
