@@ -1,12 +1,17 @@
-"""The description of the API: OpenAPI 3.1, in a stable order, with the models that routes read by themselves."""
+"""The description of the API: OpenAPI 3.1, in a stable order, with the models that routes read by themselves.
+
+The first sentence of a route's docstring is its summary, the rest its description.
+"""
 
 import json
+import re
 from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 
+from service.api import examples
 from torchyard.api import Problem
 from torchyard.spec import JobSpec
 
@@ -25,7 +30,7 @@ def reference(model: str) -> dict[str, str]:
 
 def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Descriptions of a route's problems."""
-    content = {"application/problem+json": {"schema": reference(Problem.__name__)}}
+    content = {"application/problem+json": {"schema": reference(Problem.__name__), "example": examples.PROBLEM}}
     return {status: {"description": "Problem", "content": content} for status in statuses}
 
 
@@ -51,11 +56,36 @@ def describe(app: FastAPI) -> dict[str, Any]:
 
 
 def _described(item: dict[str, Any]) -> dict[str, Any]:
-    """A path whose operations answer 422 with a problem, as all our errors are."""
+    """A path whose operations answer 422 with a problem, as all our errors are, with summaries and examples."""
     for operation in item.values():
         operation["responses"].pop("422", None)
         operation["responses"]["default"] = problem_responses(500)[500]
+        _summarize(operation)
+        _illustrate(operation)
     return item
+
+
+def _summarize(operation: dict[str, Any]) -> None:
+    """Make the first sentence of the description the summary."""
+    summary, _, rest = f"{operation.pop('description')} ".replace("\n", " \n").partition(". ")
+    operation["summary"] = re.sub(r"\s+", " ", summary).rstrip(". ")
+    if rest.strip():
+        operation["description"] = rest.replace(" \n", "\n").strip()
+
+
+def _illustrate(operation: dict[str, Any]) -> None:
+    """Add examples of the bodies that it takes and answers."""
+    for media, body in operation.get("requestBody", {}).get("content", {}).items():
+        body["examples"] = examples.requests(media, body["schema"])
+    name, answer = operation["operationId"], next(iter(operation["responses"].values()))
+    content = {media: body for media, body in answer.pop("content", {}).items() if body.get("schema")}
+    for media, text in examples.TEXTS.get(name, {}).items():
+        content[media] = {"schema": {"type": "object" if isinstance(text, dict) else "string"}, "example": text}
+    for body in content.values():
+        if "example" not in body:
+            body["example"] = examples.response(name, body["schema"])
+    if content:
+        answer["content"] = content
 
 
 def text(app: FastAPI) -> str:

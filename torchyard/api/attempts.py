@@ -13,43 +13,60 @@ class Member(Resource):
     """An attempt's part on one node, and the ranks of its processes."""
 
     node: str
+    """Name of the node."""
     node_rank: int
+    """Its place among the attempt's nodes, from 0."""
     first_rank: int
+    """The first rank that runs there."""
     last_rank: int
-    #: When it ended, if it did before the attempt.
+    """The last rank that runs there."""
     ended_at: datetime | None
-    #: Whether the node has stored or listed all that the part left.
+    """When it ended, if it did before the attempt."""
     settled: bool = True
+    """Whether the node has stored or listed all that the part left."""
 
 
 class Attempt(Resource):
     id: str
+    """Its id."""
     number: int
+    """Its number among the job's attempts, from 1."""
     state: AttemptState
-    #: Its first node.
+    """Where it is on its way."""
     node: str
+    """The first of its nodes."""
     members: list[Member]
+    """Its parts, one on each node."""
     devices: list[HeldDevice]
+    """GPUs or CPU slots that it was given."""
     created_at: datetime
+    """When it was given its devices."""
     claimed_at: datetime | None
+    """When its node claimed it; null: it has not."""
     started_at: datetime | None
+    """When its first instruction ran; null: it has not."""
     ended_at: datetime | None
+    """When it ended; null: it has not."""
     resumed_from_step: int | None
+    """Step of the checkpoint that it went on from; null: it began anew."""
     exit_code: int | None
+    """Exit code of the rank that decided its end; null: there is none."""
     signal: int | None
+    """Signal that ended that rank; null: none did."""
     error: JobError | None
-    #: The most main memory that it held on a node, in bytes without the page cache; None: it runs, or nobody looked.
+    """Why it failed; null: it did not."""
     memory_peak: int | None = None
-    #: The most memory that its processes held of one of its GPUs, in bytes; None: it runs, or nobody could look.
+    """The most main memory that it held on a node, in bytes without the page cache; null: it runs, or nobody looked."""
     gpu_memory_peak: int | None = None
-    #: Of its logs, by a full disk or `log_limit`.
+    """The most memory that its processes held of one of its GPUs, in bytes; null: it runs, or nobody could look."""
     dropped_log_bytes: int
-    #: Metric records that were lost, mostly because the disk was full: their points are missing.
+    """Bytes of its logs that were dropped, by a full disk or `log_limit`."""
     dropped_records: int
-    #: Whether all that it left is stored or listed; until then files may still arrive.
+    """Metric records that were lost, mostly because the disk was full: their points are missing."""
     settled: bool = True
-    #: The attempt whose files it began with.
+    """Whether all that it left is stored or listed; until then files may still arrive."""
     carried_from: str | None = None
+    """The attempt whose files it began with."""
 
 
 class StartStageName(StrEnum):
@@ -93,57 +110,74 @@ class StartStage(Resource):
     """Stage of a start, with its beginning since the first one's and its length."""
 
     name: StartStageName
+    """The stage."""
     at_ms: float
+    """Milliseconds from the beginning of the first stage to that of this one."""
     ms: float
+    """Its length in milliseconds."""
 
 
 class StartTiming(Resource):
     """Start of an attempt, from the request to what is known last of it; what is not known is left out."""
 
     attempt: int
+    """Number of the attempt."""
     begun_at: datetime
+    """When the first stage began."""
     stages: list[StartStage]
-    #: Whether its processes were forked from a server that had PyTorch loaded; None: not known.
+    """The stages, in order."""
     warm: bool | None
-    #: Why it was not, or not in all of its processes.
+    """Whether its processes were forked from a server that had PyTorch loaded; null: not known."""
     cold_reason: str | None
-    #: How far the node's clock is ahead of the service's, which is taken off its times, and how far off that may be.
+    """Why it was not, or not in all of its processes."""
     clock_skew_ms: float | None
+    """Milliseconds that the node's clock is ahead of the service's, which are taken off its times; null: not known."""
     clock_skew_error_ms: float | None
+    """How far off that may be, in milliseconds."""
 
 
 class Buckets(Resource):
     """Consecutive parts of a series, in columns of one length; only values that are numbers are in them."""
 
     first_step: list[int]
+    """Step of each bucket's first point."""
     last_step: list[int]
-    #: Unix time in seconds.
+    """Step of each bucket's last point."""
     first_time: list[float]
+    """Unix time of each bucket's first point, in seconds."""
     last_time: list[float]
-    #: Points of each bucket, at least one.
+    """Unix time of each bucket's last point, in seconds."""
     count: list[int]
+    """Points of each bucket, at least one."""
     min: list[float]
+    """Smallest value of each bucket."""
     mean: list[float]
+    """Mean value of each bucket."""
     max: list[float]
+    """Largest value of each bucket."""
 
 
 class Series(Resource):
     """Points are ``[step, unix time in seconds, value]`` in order of steps."""
 
     name: str
+    """Name of the metric."""
     rank: int
+    """The rank that reported it."""
     points: list[tuple[int, float, Number]]
-    #: If they were asked for, and the series has more points than that many: its numbers. Then `points` are only NaN
-    #: and infinities, of each the first in a bucket.
+    """``[step, unix time in seconds, value]`` of each point, in order of steps."""
     buckets: Buckets | None = None
+    """If they were asked for, and the series has more points than that many: its numbers. Then `points` are only NaN
+    and infinities, of each the first in a bucket."""
 
 
 class Metrics(Resource):
     series: list[Series]
-    #: Pass as `since` to get only newer points.
+    """One for each metric and rank."""
     cursor: str
-    #: Whether the points replace what was read before (no `since`, or a later attempt has resumed) or follow it.
+    """Pass as `since` to get only newer points."""
     reset: bool
+    """Whether the points replace what was read before (no `since`, or a later attempt has resumed) or follow it."""
 
 
 class Curve(Resource):
@@ -154,90 +188,119 @@ class Curve(Resource):
     """
 
     job: str
+    """Id of the job."""
     name: str
+    """Name of the metric."""
     number: list[int]
-    #: Points of each part, at least one.
+    """Number of each part."""
     count: list[int]
+    """Points of each part, at least one."""
     min: list[float]
+    """Smallest value of each part."""
     mean: list[float]
+    """Mean value of each part."""
     max: list[float]
-    #: Numbers of the parts that hold NaN or infinity.
+    """Largest value of each part."""
     special: list[int]
+    """Numbers of the parts that hold NaN or infinity."""
     last: Number | None
+    """The newest value; null: there is none."""
 
 
 class Curves(Resource):
     """``GET /metrics/curves``: metrics of many jobs on one grid."""
 
-    #: Steps, or seconds since each job's start.
     width: float
-    #: Only some points of each part were read: peaks may be missing.
+    """Width of a part: steps, or seconds since each job's start."""
     rough: bool
+    """Only some points of each part were read: peaks may be missing."""
     curves: list[Curve]
+    """One for each job and metric that has points."""
 
 
 class LogBlock(Resource):
     """Consecutive lines of a log: where they begin, how many lines come before, and when they came."""
 
     offset: int
+    """Byte at which the first line begins."""
     line: int
-    #: Unix time in seconds; None where it was not noted.
+    """Lines before it."""
     time: float | None
+    """Unix time at which it came, in seconds; null where that was not noted."""
 
 
 class LogIndex(Resource):
     """``GET /jobs/{id}/logs/index``: where lines of a log are found."""
 
     attempt: int
-    #: Bytes and lines that the blocks cover; a last line without an end counts.
+    """Number of the attempt."""
     size: int
+    """Bytes that the blocks cover."""
     lines: int
+    """Lines that the blocks cover; a last line without an end counts."""
     blocks: list[LogBlock]
+    """The blocks, in order."""
 
 
 class LogMatch(Resource):
     """A line that was found, by its number from 0, with lines around it."""
 
     line: int
+    """Number of the line, from 0."""
     offset: int
+    """Byte at which it begins."""
     text: str
+    """The line itself."""
     before: list[str]
+    """Lines before it."""
     after: list[str]
+    """Lines after it."""
 
 
 class LogSearch(Resource):
     """``GET /jobs/{id}/logs/search``: lines that hold the words; long lines are cut."""
 
     attempt: int
-    #: Lines that were found in the part that was read, more than `matches` perhaps.
+    """Number of the attempt."""
     count: int
+    """Lines that were found in the part that was read, more than `matches` perhaps."""
     matches: list[LogMatch]
-    #: Go on with `offset` here, from line `line`; None: the log was read to its end.
+    """The lines that were found."""
     next: int | None
+    """`offset` with which to go on; null: the log was read to its end."""
     line: int
+    """`line` with which to go on."""
 
 
 class LogStream(Resource):
     """One rank's log of one attempt; rank -1 is the launcher's."""
 
     attempt: int
+    """Number of the attempt."""
     rank: int
+    """The rank; -1 is the launcher."""
     size: int
+    """Bytes of the log."""
     dropped_bytes: int
+    """Bytes that were dropped, by a full disk or `log_limit`."""
 
 
 class Stacks(Resource):
     """What the processes of an attempt did on one node at one moment."""
 
     attempt: int
+    """Number of the attempt."""
     node: str
+    """Name of the node."""
     node_rank: int
-    #: Grows with every time that they were asked for.
+    """The node's place among the attempt's nodes, from 0."""
     serial: int
+    """Grows with every time that they were asked for."""
     at: datetime
-    #: What each rank did, in words.
+    """When they were taken."""
     summary: str
-    #: The ranks' own processes first.
+    """What each rank did, in words."""
     processes: list[ProcessStack]
-    #: Processes left out, for there are too many.
+    """The ranks' own processes first."""
     left_out: int
+    """Processes left out, for there are too many."""

@@ -10,13 +10,18 @@ class Attention(Resource):
     """Something that goes wrong now, or went wrong, and that somebody should look at."""
 
     kind: Literal["failed", "hung", "nan", "idle", "node-silent", "disk-low", "device-unusable", "offender"]
-    #: What is wrong, in words that follow the job's or node's name; of a failure, the exception's own line.
+    """What goes wrong."""
     message: str
+    """What is wrong, in words that follow the job's or node's name; of a failure, the exception's own line."""
     since: datetime | None = None
+    """Since when; null: that is not known."""
     node: str | None = None
-    #: Number of the job, and whose it is.
+    """The node that it happens on; null: none in particular."""
     job: int | None = None
+    """Number of the job; null: no job's."""
     name: str | None = None
+    """Name of the job; null: no job's, or one that the caller may not read."""
     user: str | None = None
-    #: Whether the caller may read the job; its name is not shown otherwise.
+    """Owner of the job."""
     readable: bool = True
+    """Whether the caller may read the job; its name is not shown otherwise."""

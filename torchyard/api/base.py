@@ -23,11 +23,13 @@ Text = Annotated[str, AfterValidator(_storable)]
 
 
 class Resource(BaseModel):
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
 
 class Page(Resource, Generic[Item]):
     """One page of a list; `next` is the cursor of the one after, absent on the last."""
 
     items: list[Item]
+    """The page's items."""
     next: str | None = None
+    """`cursor` of the next page; null on the last."""

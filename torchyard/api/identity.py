@@ -23,39 +23,53 @@ Submitters = Literal["everyone", "members"]
 
 class User(Resource):
     id: str
+    """Their id."""
     name: str
+    """Their name."""
     admin: bool
+    """Whether they administer the installation."""
     unix_user: str | None
+    """The UNIX account as which their jobs run where the worker runs as root; null: none."""
     created_at: datetime
-    #: False: all tokens have ended; jobs and usage stay.
+    """When they were added."""
     active: bool = True
-    #: Why nodes would not run this user's jobs, with the mend.
+    """Whether they may sign in; if not, all tokens have ended, while jobs and usage stay."""
     warning: str | None = None
-    #: What they may do where no project says otherwise; `admin` is true of administrators.
+    """Why nodes would not run this user's jobs, with the mend."""
     role: Role = "member"
-    #: The project of a service account, which reaches no other and signs in nowhere; null: a person.
+    """What they may do where no project says otherwise; `admin` is true of administrators."""
     project: str | None = None
-    #: When a token or session of theirs was last used, to some five minutes; in lists for administrators alone.
+    """The project of a service account, which reaches no other and signs in nowhere; null: a person."""
     last_seen_at: datetime | None = None
+    """When a token or session of theirs was last used, to some five minutes; in lists for administrators alone."""
 
 
 class Token(Resource):
     id: str
+    """Its id."""
     user: str
+    """The user whose token it is."""
     name: str
+    """What it is for."""
     scopes: list[str]
+    """What requests with it may do."""
     node: str | None
+    """The node that it belongs to; null: none."""
     created_at: datetime
+    """When it was made."""
     expires_at: datetime | None
+    """When it no longer counts; null: once it is revoked."""
     last_used_at: datetime | None
-    #: It is a browser that is signed in: revoked it is signed out, and it cannot be rotated.
+    """When it was last used, to some five minutes; null: never."""
     session: bool = False
+    """It is a browser that is signed in: revoked it is signed out, and it cannot be rotated."""
 
 
 class NewToken(Token):
     """The only answer that ever shows the secret."""
 
     secret: str
+    """What requests carry: ``Authorization: Bearer …``."""
 
 
 class NewUser(Resource):
@@ -64,13 +78,15 @@ class NewUser(Resource):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Annotated[str, Field(pattern=f"^{NAME}$")]
+    """Name of the user."""
     admin: bool = False
-    #: The account as which this user's jobs run where the worker runs as root.
+    """Whether they administer the installation."""
     unix_user: Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_-]{0,31}$")] | None = None
-    #: Absent: administrator with `admin`, else member.
+    """The account as which this user's jobs run where the worker runs as root."""
     role: Role | None = None
-    #: Makes it a service account of this project, a member of it until said otherwise.
+    """What they may do where no project says otherwise; absent: administrator with `admin`, else member."""
     project: Annotated[str, Field(pattern=f"^{NAME}$")] | None = None
+    """Makes it a service account of this project, a member of it until said otherwise."""
 
 
 class TokenRequest(Resource):
@@ -79,13 +95,15 @@ class TokenRequest(Resource):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Annotated[Text, Field(min_length=1, max_length=100), AfterValidator(check_name)]
+    """What it is for."""
     scopes: Annotated[list[Scope], Field(min_length=1, max_length=4)]
-    #: Another user's name; only administrators.
+    """What requests with it may do."""
     user: Text | None = None
-    #: The node that a token of the scope node belongs to.
+    """Name of another user whose token it is; only by administrators."""
     node: Annotated[str, Field(pattern=f"^{NAME}$")] | None = None
-    #: After this long it no longer counts; absent: until it is revoked.
+    """The node that a token of the scope node belongs to."""
     expires_in: Duration | None = None
+    """After this long it no longer counts; absent: until it is revoked."""
 
 
 class NewProject(Resource):
@@ -94,10 +112,11 @@ class NewProject(Resource):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Annotated[str, Field(pattern=f"^{NAME}$")]
-    #: Absent: as the installation has it.
+    """Name of the project."""
     visibility: Visibility | None = None
-    #: Who may submit jobs to it.
+    """Who may read its jobs; absent: as the installation has it."""
     submitters: Submitters = "everyone"
+    """Who may submit jobs to it."""
 
 
 class ProjectChanges(Resource):
@@ -105,10 +124,10 @@ class ProjectChanges(Resource):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    #: Null: as the installation has it.
     visibility: Visibility | None = None
-    #: Who may submit jobs to it; what waits or runs stays as it is.
+    """Who may read its jobs; null: as the installation has it."""
     submitters: Submitters = "everyone"
+    """Who may submit jobs to it; what waits or runs stays as it is."""
 
 
 class ProjectRole(Resource):
@@ -116,8 +135,8 @@ class ProjectRole(Resource):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    #: What the member may do in the project, in place of their role on the installation.
     role: Role = "member"
+    """What the member may do in the project, in place of their role on the installation."""
 
 
 class TokenRotation(Resource):
@@ -125,8 +144,8 @@ class TokenRotation(Resource):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    #: So long the old token still counts; absent: it ends at once.
     grace: Duration | None = None
+    """So long the old token still counts; absent: it ends at once."""
 
 
 class SignIn(Resource):
@@ -135,64 +154,81 @@ class SignIn(Resource):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     token: str | None = None
+    """A token's secret."""
     code: str | None = None
+    """A one-time code."""
 
 
 class SignInWays(Resource):
     """``GET /session/ways``."""
 
-    #: The provider of OpenID Connect; null: there is none.
     oidc: str | None = None
+    """The provider of OpenID Connect; null: there is none."""
 
 
 class SignInCode(Resource):
     """Opens one session, as its maker or as the user that it was made for: ``<url>/#login=<code>``."""
 
     code: str
+    """The code."""
     expires_at: datetime
+    """When it no longer counts."""
 
 
 class AuditEntry(Resource):
     """Entry of the audit: a change that was made, or a request for one that was refused."""
 
     id: str
+    """Its id."""
     at: datetime
+    """When it happened."""
     user: str
+    """Who did it; ``(unknown)``: a request without a valid token."""
     action: str
+    """What was done, such as `job.cancel`."""
     subject: str
+    """What it was done to, by id or name."""
     data: dict[str, Any]
-    #: Where the request came from.
+    """Details of the action."""
     address: str | None = None
+    """Where the request came from."""
     result: Literal["done", "refused"] = "done"
-    #: HTTP status of the refusal.
+    """Whether it was done or refused."""
     status: int | None = None
-    #: How often the same was refused within a minute.
+    """HTTP status of the refusal."""
     times: int = 1
+    """How often the same was refused within a minute."""
 
 
 class Project(Resource):
     name: str
+    """Its name."""
     created_at: datetime
-    #: Who may read its jobs.
+    """When it was added."""
     visibility: Visibility = "project"
-    #: Names of its members.
+    """Who may read its jobs."""
     members: list[str] = []
-    #: The members' roles in it, by name.
+    """Names of its members."""
     roles: dict[str, Role] = {}
-    #: Who may submit jobs to it.
+    """The members' roles in it, by name."""
     submitters: Submitters = "everyone"
+    """Who may submit jobs to it."""
 
 
 class Settings(Resource):
     """What the dashboard needs to know of the installation and of who is looking."""
 
     version: str
+    """Version of the service."""
     installation: str
+    """Id of the installation."""
     user: User
+    """Who is looking."""
     scopes: list[str]
-    #: Seconds after its end for which a job's files are kept, unless it has the tag `keep`; None: for ever.
+    """What the token in use may do."""
     keep_ended_s: int | None = None
-    #: The user's roles in projects that they are a member of.
+    """Seconds after its end for which a job's files are kept, unless it has the tag `keep`; null: for ever."""
     roles: dict[str, Role] = {}
-    #: Projects to which only their members may submit, and the user is none.
+    """The user's roles in projects that they are a member of."""
     closed_projects: list[str] = []
+    """Projects to which only their members may submit, and the user is none."""

@@ -27,26 +27,39 @@ class ProgressSource(StrEnum):
 
 class Progress(Resource):
     source: ProgressSource = ProgressSource.REPORTED
+    """How it is known."""
     step: int
+    """Steps that are done."""
     total_steps: int | None
+    """Steps of the whole run; null: not known."""
     eta_s: float | None
+    """Seconds until the run is done; null: not known."""
 
 
 class JobError(Resource):
     """Why a job failed."""
 
     cause: str
+    """Machine-readable cause, such as `exit-code` or `out-of-memory`."""
     message: str
+    """What happened, and the mend."""
     rank: int | None = None
+    """The rank that failed first; null: none in particular."""
     exit_code: int | None = None
+    """Its exit code; null: it has none."""
     signal: int | None = None
+    """The signal that ended it; null: none did."""
     traceback: str | None = None
+    """End of its traceback; null: there is none."""
 
 
 class Storage(Resource):
     checkpoints: int
+    """Bytes of its checkpoints."""
     outputs: int
+    """Bytes of the files that it has written."""
     logs: int
+    """Bytes of its logs."""
 
     @property
     def total(self) -> int:
@@ -56,58 +69,87 @@ class Storage(Resource):
 
 class HeldDevice(Resource):
     node: str
+    """Name of its node."""
     uuid: str
+    """UUID of the device."""
     index: int
+    """Its index on the node."""
     kind: DeviceKind
+    """Whether it is a GPU or a CPU slot."""
 
 
 class Job(Resource):
     id: str
+    """Its id."""
     number: int
+    """Its number, which people use."""
     name: str
+    """Its name; need not be unique."""
     user: str
+    """Its owner."""
     project: str
+    """The project whose share it uses."""
     state: JobState
+    """Where it is on its way."""
     held: bool
+    """Whether it is kept from starting until it is released."""
     priority: Priority
+    """Its class in the queue."""
     tags: list[str]
+    """Words to filter by."""
     version: int
+    """Grows with every change; the ETag has it."""
     created_at: datetime
+    """When it was submitted."""
     started_at: datetime | None
+    """When its first instruction ran; null: it has not started."""
     ended_at: datetime | None
-    #: Number of the current attempt, from 1; 0 before the first.
+    """When it ended; null: it has not."""
     attempt: int
+    """Number of the current attempt, from 1; 0 before the first."""
     gpus: int
+    """GPUs (or CPU slots) that it asks for, on all nodes."""
     devices: list[HeldDevice]
+    """Devices that it has now."""
     progress: Progress | None
-    #: Last value of each metric of the lowest rank that reports.
+    """How far it is; null: that is not known."""
     latest: dict[str, Number]
+    """Last value of each metric of the lowest rank that reports."""
     stop: StopReason | None
+    """Why it is asked to stop; null: it is not."""
     error: JobError | None
+    """Why it failed; null: it did not."""
     storage: Storage
+    """Bytes that it holds in the store."""
     rerun_of: str | None
+    """Id of the job that it runs again; null: of none."""
     resumed_from: str | None
+    """Id of the checkpoint that it began with; null: none."""
     spec: dict[str, Any]
-    #: Waits for jobs that its spec names in `after`.
+    """The spec as it was submitted, with its defaults."""
     blocked: bool = False
-    #: The sweep it is a trial of, its number there from 1, and its values of the sweep's parameters.
+    """Whether it waits for jobs that its spec names in `after`."""
     group: str | None = None
+    """Id of the sweep that it is a trial of; null: of none."""
     trial: int | None = None
+    """Its number in the sweep, from 1."""
     parameters: dict[str, Any] | None = None
-    #: When its logs, metrics, checkpoints and outputs were taken away; None: they are kept.
+    """Its values of the sweep's parameters."""
     discarded_at: datetime | None = None
-    #: Why it is not, or would not be, resumed exactly; None: nothing tells against it.
+    """When its logs, metrics, checkpoints and outputs were taken away; null: they are kept."""
     inexact: str | None = None
-    #: Why its newest checkpoint could not be written; None once one was.
+    """Why it is not, or would not be, resumed exactly; null: nothing tells against it."""
     unsaved: str | None = None
-    #: Place in the queue, from 1; only lists in the order of the queue tell it.
+    """Why its newest checkpoint could not be written; null once one was."""
     place: int | None = None
+    """Place in the queue, from 1; only lists in the order of the queue tell it."""
 
 
 class JobCounts(Resource):
     """``GET /jobs/counts``: jobs by state; a state that no job is in is absent."""
 
     states: dict[JobState, int]
+    """How many jobs are in each state; a state that none is in is absent."""
     most: int
     """Jobs of a state that are counted at most: a count that reaches it means so many or more."""
 
@@ -119,11 +161,12 @@ FacetKind = Literal["user", "project", "sweep", "tag"]
 class Facet(Resource):
     """Jobs of a list that have one user, project, sweep or tag, by state."""
 
-    #: What a list is filtered by for these jobs: a name, or a sweep's number; empty for those without sweep or tag.
     value: str
-    #: What people call it.
+    """What a list is filtered by for these jobs: a name, or a sweep's number; empty for those without sweep or tag."""
     title: str
+    """What people call it."""
     states: dict[JobState, int]
+    """How many of the jobs are in each state."""
 
 
 class JobChanges(Resource):
@@ -132,10 +175,13 @@ class JobChanges(Resource):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Annotated[str, Field(pattern=f"^{NAME}$")] | None = None
+    """New name."""
     priority: Priority | None = None
+    """New class in the queue."""
     tags: Annotated[list[Tag], Field(max_length=32)] | None = None
-    #: Only of a job that waits; null takes the limit away.
+    """All its tags from now on."""
     time_limit: Duration | None = None
+    """New time limit of a job that waits; null takes the limit away."""
 
 
 class Rerun(Resource):
@@ -143,22 +189,30 @@ class Rerun(Resource):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    #: A checkpoint's id, or `latest` or `best`; absent: from the beginning.
     from_checkpoint: str | None = None
-    #: Without a checkpoint: begin with the files that the job has left, instead of those that it was submitted with.
+    """A checkpoint's id, or `latest` or `best`; absent: from the beginning."""
     carry: bool = False
-    #: Merged into the spec (RFC 7396): null takes a field's default.
+    """Without a checkpoint: begin with the files that the job has left, instead of those that it was submitted with."""
     changes: dict[str, Any] = {}
+    """Merged into the spec (RFC 7396): null takes a field's default."""
 
 
 class Event(Resource):
     """One thing that happened to a job; `seq` counts per job from 1."""
 
     seq: int
+    """Its number among the job's events, from 1."""
     at: datetime
+    """When it happened."""
     kind: str
+    """What happened, such as `submitted` or `state`."""
     state: JobState
+    """The job's state afterwards."""
     attempt: int | None
+    """Number of the attempt that it concerns; null: none."""
     actor: str | None
+    """The user who did it; null: the queue itself."""
     message: str
+    """What happened, in words."""
     data: dict[str, Any]
+    """Details that depend on the kind."""

@@ -11,3 +11,4 @@ class LiveTopics(Resource):
     """``PUT /live/{stream}``: all that the stream follows from now on."""
 
     topics: Annotated[list[Annotated[str, Field(max_length=60_000)]], Field(max_length=500)]
+    """Such as `jobs`, `queue`, `nodes`, `job:ID`, `metrics:ID:CURSOR` and `log:ID:ATTEMPT:RANK:OFFSET`."""

@@ -14,29 +14,38 @@ from torchyard.wire import DeviceKind, Topology
 
 class Node(Resource):
     name: str
+    """Its name."""
     state: Literal["online", "draining", "unreachable"]
+    """Whether it takes jobs."""
     hostname: str
+    """Host name of the machine."""
     version: str
+    """Version of its worker."""
     last_seen_at: datetime | None
+    """When it was last heard of; null: never."""
     cpus: int
+    """CPU cores."""
     memory: int
+    """Main memory in bytes."""
     disk_free: int
-    #: Words of its administrator that jobs may ask for.
+    """Bytes free on the disk that holds attempts."""
     labels: list[str] = []
-    #: What its kernel holds jobs to. Memory that is not among these is looked at every two seconds; with
-    #: `network`, jobs may ask for one of their own.
+    """Words of its administrator that jobs may ask for."""
     enforced: list[Literal["memory", "cpus", "processes", "gpus", "network"]] = []
-    #: Why its kernel holds jobs to no limits; None where it does, or where its worker is too old to tell.
+    """What its kernel holds jobs to. Memory that is not among these is looked at every two seconds; with `network`,
+    jobs may ask for one of their own."""
     unenforced: str | None = None
-    #: The reservation that it drains for; when that ends, it takes jobs again.
+    """Why its kernel holds jobs to no limits; null where it does, or where its worker is too old to tell."""
     maintenance: str | None = None
-    #: Why it drains, in the administrator's words.
+    """The reservation that it drains for; when that ends, it takes jobs again."""
     drain_message: str | None = None
-    #: Processes on GPUs that the queue has given to somebody else, or to nobody, in words.
+    """Why it drains, in the administrator's words."""
     offenders: list[str] = []
+    """Processes on GPUs that the queue has given to somebody else, or to nobody, in words."""
     devices: list["NodeDevice"]
-    #: Last telemetry sample of the node itself.
+    """Its GPUs, or CPU slots where it has none."""
     latest: dict[str, float]
+    """Last telemetry sample of the node itself."""
 
 
 class NewDrain(Resource):
@@ -44,8 +53,8 @@ class NewDrain(Resource):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    #: Why, for everybody to read.
     message: NoticeText = ""
+    """Why, for everybody to read."""
 
 
 class NewInvitation(Resource):
@@ -53,16 +62,19 @@ class NewInvitation(Resource):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    #: After this long it no longer counts.
     expires_in: Annotated[Duration, Field(gt=0, le=7 * 86_400)] = 3600
+    """After this long it no longer counts."""
 
 
 class Invitation(Resource):
     """Invitation of one machine as a node. The only answer that ever shows the token, which counts once."""
 
     node: str
+    """Name that the machine gets as a node."""
     token: str
+    """Token with which it joins."""
     expires_at: datetime
+    """When the token no longer counts."""
 
 
 class NewNode(Resource):
@@ -71,63 +83,83 @@ class NewNode(Resource):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Annotated[str, Field(pattern=f"^{NAME}$")]
+    """Name of the invitation."""
 
 
 class NodeToken(Resource):
     """Token of a node that has joined. The only answer that ever shows the secret."""
 
     node: str
+    """Name of the node."""
     secret: str
+    """What its worker's requests carry."""
 
 
 class Holder(Resource):
     """A job that has a device."""
 
     job: str
+    """Id of the job."""
     job_number: int
+    """Number of the job."""
     job_name: str
-    #: Whether the caller may read the job; its name is not shown otherwise.
+    """Name of the job; empty where the caller may not read it."""
     readable: bool = True
+    """Whether the caller may read the job; its name is not shown otherwise."""
     user: str
-    #: Bytes of the device's memory, if it is shared; None: all of the device.
+    """Owner of the job."""
     share: int | None
+    """Bytes of the device's memory, if it is shared; null: all of the device."""
 
 
 class NodeDevice(Resource):
     uuid: str
+    """UUID of the device."""
     index: int
+    """Its index on the node."""
     kind: DeviceKind
+    """Whether it is a GPU or a CPU slot."""
     name: str
+    """Its model."""
     memory: int
-    #: Bytes of it that processes from outside of the queue hold: jobs get none of them.
+    """Its memory in bytes."""
     foreign_memory: int | None = None
+    """Bytes of its memory that processes from outside of the queue hold: jobs get none of them."""
     unusable: str | None
-    #: How near it is to the node's other GPUs, where the driver tells.
+    """Why it must not be used; null: it may be."""
     topology: Topology | None = None
+    """How near it is to the node's other GPUs, where the driver tells."""
     job: str | None
+    """Id of the first job that has it; null: none has."""
     job_number: int | None
+    """Number of that job."""
     job_name: str | None
+    """Name of that job."""
     user: str | None
-    #: Everybody who has it, several if they share it; `job` is the first of them.
+    """Owner of that job."""
     holders: list[Holder] = []
-    #: Percent; None where it cannot be measured.
+    """Everybody who has it, several if they share it; `job` is the first of them."""
     utilization: float | None
+    """Percent of time in which it works; null where it cannot be measured."""
     memory_used: int | None
+    """Bytes of its memory in use; null where it cannot be measured."""
 
 
 class IdleDevices(Resource):
     """Devices of one node that no job has, all for the same reason."""
 
     node: str
-    #: Their indexes.
+    """Name of the node."""
     devices: list[int]
-    #: queue-paused, closed, starting, preempting, kept, reserved, too-few, quota, ineligible, unsuitable, nobody, next.
+    """Indexes of the devices."""
     code: str
-    #: Words that follow "idle: ", with the line that would let others be stopped.
+    """queue-paused, closed, starting, preempting, kept, reserved, too-few, quota, ineligible, unsuitable, nobody,
+    next."""
     message: str
-    #: Number of the job for which they are idle.
+    """Words that follow "idle: ", with the line that would let others be stopped."""
     job: int | None
-    #: When that is expected to be over.
+    """Number of the job for which they are idle."""
     until: datetime | None
-    #: Numbers of the jobs in its way that cannot be stopped for it.
+    """When that is expected to be over."""
     unstoppable: list[int] = []
+    """Numbers of the jobs in its way that cannot be stopped for it."""

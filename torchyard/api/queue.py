@@ -13,78 +13,98 @@ class Why(Resource):
     """Why a job is where it is."""
 
     state: JobState
-    #: One sentence for a person.
+    """The job's state."""
     summary: str
-    #: Machine-readable reasons, the strongest first.
+    """One sentence for a person."""
     reasons: list["Reason"]
-    #: Place in the queue, from 1; None when it does not wait.
+    """Machine-readable reasons, the strongest first."""
     position: int | None
-    #: When it starts, in half of such cases, and in nine of ten; None where that cannot be told.
+    """Place in the queue, from 1; null when it does not wait."""
     expected_start_at: datetime | None
+    """When it starts, in half of such cases; null where that cannot be told."""
     expected_start_p90_at: datetime | None = None
-    #: When a job that runs is over, in half of such cases, and in nine of ten.
+    """When it starts, in nine of ten such cases."""
     expected_end_at: datetime | None = None
+    """When a job that runs is over, in half of such cases."""
     expected_end_p90_at: datetime | None = None
-    #: What would start a waiting job now, or much sooner.
+    """When a job that runs is over, in nine of ten such cases."""
     alternatives: list["Alternative"] = []
+    """What would start a waiting job now, or much sooner."""
 
 
 class Reason(Resource):
     code: str
+    """Machine-readable reason."""
     message: str
-    #: Jobs that hold what this one waits for.
+    """The reason in words."""
     jobs: list[JobId] = []
-    #: When it is expected to be over, in half of such cases.
+    """Jobs that hold what this one waits for."""
     until: datetime | None = None
+    """When it is expected to be over, in half of such cases."""
 
 
 class Alternative(Resource):
     """A change of the spec with which a waiting job would start now, or much sooner."""
 
-    #: Fields of the spec by their dotted paths, such as ``resources.gpus``; null takes a field's default.
     change: dict[str, Any]
+    """Fields of the spec by their dotted paths, such as ``resources.gpus``; null takes a field's default."""
     message: str
-    #: Or when it is expected to.
+    """The change, in words."""
     starts: Literal["now"] | datetime
-    #: What to type.
+    """Or when it is expected to."""
     command: str
+    """What to type."""
 
 
 class QueueEntry(Resource):
     position: int
+    """Place in the queue, from 1."""
     job: str
+    """Id of the job."""
     number: int
+    """Number of the job."""
     name: str
-    #: Whether the caller may read the job; its name is not shown otherwise.
+    """Name of the job; empty where the caller may not read it."""
     readable: bool = True
+    """Whether the caller may read the job; its name is not shown otherwise."""
     user: str
+    """Owner of the job."""
     priority: Priority
+    """Its class in the queue."""
     gpus: int
+    """GPUs (or CPU slots) that it asks for, on all nodes."""
     held: bool
+    """Whether it is kept from starting until it is released."""
     reason: str
-    #: As of `Why`; only of the first jobs of the queue.
+    """Why it waits, in words."""
     expected_start_at: datetime | None = None
+    """When it starts, in half of such cases; only of the first jobs of the queue."""
     expected_start_p90_at: datetime | None = None
+    """When it starts, in nine of ten such cases."""
 
 
 class Calibration(Resource):
     """``GET /queue/calibration``: what estimates of running times turned out to be worth."""
 
     sources: list["SourceCalibration"]
+    """One entry for each source of forecasts."""
 
 
 class SourceCalibration(Resource):
     """Forecasts from one source, against how long the jobs then took."""
 
-    #: progress (the job's own steps), history (jobs of the same user, project and work), history-user, history-project,
-    #: limit (the time limit), outrun (jobs that ran longer than all their like).
     source: str
-    #: Jobs that it is judged by, the newest that succeeded.
+    """progress (the job's own steps), history (jobs of the same user, project and work), history-user, history-project,
+    limit (the time limit), outrun (jobs that ran longer than all their like)."""
     n: int
-    #: Shares of them that were done by p10, p50 and p90; ideally 0.1, 0.5 and 0.9.
+    """Jobs that it is judged by, the newest that succeeded."""
     p10: float
+    """Share of them that was done by the forecast's p10; ideally 0.1."""
     p50: float
+    """Share of them that was done by the forecast's p50; ideally 0.5."""
     p90: float
-    #: Median of the error of p50, as a part of what the job took.
+    """Share of them that was done by the forecast's p90; ideally 0.9."""
     median_relative_error: float
+    """Median of the error of p50, as a part of what the job took."""
     since: datetime
+    """End of the oldest of these jobs."""

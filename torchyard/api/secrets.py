@@ -13,12 +13,15 @@ class Secret(Resource):
     """A secret without its value."""
 
     name: str
-    #: The project whose secret it is; null: one's own.
+    """Its name, that of the variable in the job."""
     project: str | None
-    #: Who has set its value last.
+    """The project whose secret it is; null: one's own."""
     set_by: str
+    """Who has set its value last."""
     created_at: datetime
+    """When it was set first."""
     changed_at: datetime
+    """When its value was set last."""
 
 
 def _usable(value: SecretStr) -> SecretStr:
@@ -37,6 +40,7 @@ class SecretValue(Resource):
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     value: Annotated[SecretStr, AfterValidator(_usable)]
+    """The value, which no answer ever shows."""
 
     @model_validator(mode="before")
     @classmethod

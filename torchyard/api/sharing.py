@@ -19,7 +19,7 @@ Names = Annotated[tuple[Name, ...], Field(max_length=100)]
 class Entitlement(Resource):
     """What of the GPUs a user or a project may have."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     weight: Annotated[float, Field(gt=0, le=1_000_000, allow_inf_nan=False)] | None = None
     """Its share of a full box, compared with the weights of the others; without one, 1."""
@@ -41,99 +41,125 @@ class QuotaValues(Entitlement):
 class Standing(Resource):
     """How somebody stands now."""
 
-    #: In use; part of a shared GPU counts as a whole one, as it does for `max_gpus`.
     gpus: float
-    #: Of the last seven days, with what runs; of a shared GPU, the part.
+    """GPUs in use; part of a shared GPU counts as a whole one, as it does for `max_gpus`."""
     gpu_hours: float
+    """GPU-hours of the last seven days, with what runs; of a shared GPU, the part."""
     queued: int
-    #: Bytes of stored checkpoints, files and logs.
+    """Jobs that wait."""
     storage: int = 0
-    #: GPU-hours that still count against the share: halved every half-life of the policy.
+    """Bytes of stored checkpoints, files and logs."""
     usage: float
-    #: Part of all such usage, and the part that the weight stands for among those who want something now.
+    """GPU-hours that still count against the share: halved every half-life of the policy."""
     used: float
+    """Share of all such usage."""
     share: float
+    """Share that the weight stands for among those who want something now."""
 
 
 class Quota(Resource):
     """A user's or project's quotas; of the name ``*``, the values of everybody who has none of their own."""
 
     kind: AccountKind
+    """Whether it is of a user or a project."""
     name: str
+    """Name of the user or project; ``*``: everybody's default."""
     own: QuotaValues
-    #: What counts: the own value, else that of ``*``.
+    """Values of its own."""
     effective: QuotaValues
+    """What counts: the own value, else that of ``*``."""
     standing: Standing | None
+    """How it stands now; null of ``*``."""
 
 
 class Hours(Resource):
     """GPU-hours by what became of them."""
 
-    #: Work that counts.
     useful: float
-    #: Held but not used: a job's start, and while the GPU was measured to do nothing.
+    """Work that counts."""
     idle: float
-    #: Work of attempts that failed and that nobody continues.
+    """Held but not used: a job's start, and while the GPU was measured to do nothing."""
     failed: float
-    #: Work done again after a preemption, a retry or a loss, and starting again.
+    """Work of attempts that failed and that nobody continues."""
     lost: float
+    """Work done again after a preemption, a retry or a loss, and starting again."""
     total: float
+    """All of these."""
 
 
 class UsageRow(Hours):
-    #: A user, a project, or a day (UTC).
     of: str
+    """A user, a project, or a day (UTC)."""
 
 
 class UsageReport(Resource):
     """``GET /usage``: from the first day to the last, both included."""
 
     since: date
+    """The first day (UTC)."""
     until: date
+    """The last day (UTC), included."""
     by: By
+    """What the rows are by."""
     rows: list[UsageRow]
+    """One for each user, project or day."""
     total: Hours
+    """All rows together."""
 
 
 class Waste(Resource):
     """GPU time of somebody's jobs that came to nothing, and the mend."""
 
     kind: Literal["idle", "failed", "lost"]
+    """What came of the time: it was idle, or its work failed or was lost."""
     user: str
+    """Owner of the jobs."""
     gpu_hours: float
-    #: How many jobs, and the numbers of the worst.
+    """GPU-hours that came to nothing."""
     count: int
+    """How many jobs."""
     jobs: list[int]
+    """Numbers of the worst of them."""
     message: str
+    """What happened, and the mend."""
 
 
 class Digest(Resource):
     """``GET /usage/digest``: one week of the box."""
 
-    #: ISO week, such as ``2026-W47``.
     week: str
+    """ISO week, such as ``2026-W47``."""
     since: date
+    """Its first day (UTC)."""
     until: date
+    """Its last day (UTC), included."""
     users: list[UsageRow]
+    """GPU-hours of each user."""
     projects: list[UsageRow]
+    """GPU-hours of each project."""
     total: Hours
-    #: GPU-hours that there were, as far as the week has come, and the parts that were held and used well.
+    """GPU-hours of all."""
     capacity: float
+    """GPU-hours that there were, as far as the week has come."""
     held: float | None
+    """Share of them that jobs held; null: there were none."""
     useful: float | None
-    #: Jobs that started for the first time, and how long they had waited.
+    """Share of them that was used well; null: there were none."""
     started: int
+    """Jobs that started for the first time."""
     mean_wait_s: float | None
-    #: The biggest first.
+    """Seconds that those had waited on average; null: none started."""
     wastes: list[Waste]
+    """The biggest first."""
 
 
 class NewReservation(Resource):
     """``POST /reservations``: for users and projects, or `maintenance`; of whole nodes, or of a number of GPUs."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Annotated[Text, Field(min_length=1, max_length=100)]
+    """What it is for."""
     users: Names = ()
     """Whose jobs may use it."""
     projects: Names = ()
@@ -152,23 +178,35 @@ class NewReservation(Resource):
 
 class Reservation(Resource):
     id: str
+    """Its id."""
     name: str
+    """What it is for."""
     state: Literal["planned", "active", "over", "cancelled"]
+    """Whether it holds now."""
     users: list[str]
+    """Whose jobs may use it."""
     projects: list[str]
+    """Projects whose jobs may use it."""
     maintenance: bool
+    """Whether nobody's jobs may: the nodes drain."""
     nodes: list[str]
+    """Whole nodes that are kept."""
     gpus: int | None
+    """GPUs that are kept, of any nodes; null: whole nodes are."""
     starts_at: datetime
+    """When it begins."""
     ends_at: datetime
+    """When it ends."""
     created_by: str
+    """Who made it."""
     created_at: datetime
+    """When it was made."""
 
 
 class UserChanges(Resource):
     """``PATCH /users/{name}``: fields that are absent stay as they are."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     admin: bool = False
     """True is the role administrator. Taken away, it ends the user's tokens of the scope admin."""

@@ -12,46 +12,59 @@ class Group(Resource):
     """All jobs of one sweep: what ``POST /jobs`` answers to a spec with `sweep`."""
 
     id: str
-    #: From the numbers of jobs; its trials have the ones that follow.
+    """Its id."""
     number: int
+    """From the numbers of jobs; its trials have the ones that follow."""
     name: str
+    """Name of the sweep."""
     user: str
+    """Its owner."""
     project: str
+    """The project whose share it uses."""
     created_at: datetime
-    #: When the last trial ended; None before.
+    """When it was submitted."""
     ended_at: datetime | None
-    #: How many jobs it has.
+    """When the last trial ended; null before."""
     size: int
-    #: The spec's `sweep`.
+    """How many jobs it has."""
     sweep: dict[str, Any]
-    #: Why no trial that waits starts, until somebody resumes it.
+    """The spec's `sweep`."""
     paused: str | None
-    #: Waiting trials that are held.
+    """Why no trial that waits starts, until somebody resumes it."""
     held: int
-    #: Trials by state; a state that none is in is absent.
+    """Waiting trials that are held."""
     states: dict[JobState, int]
-    #: Of those cancelled, how many because others do better.
+    """Trials by state; a state that none is in is absent."""
     stopped_early: int
-    #: What trials are compared by: what was asked for, else the sweep's `stop`, else the spec's `checkpoint.keep_best`.
+    """Of those cancelled, how many because others do better."""
     metric: str | None
+    """What trials are compared by: what was asked for, else the sweep's `stop`, else the spec's
+    `checkpoint.keep_best`."""
     mode: Literal["min", "max"] | None
-    #: The trial whose last value is best; never in lists of groups.
+    """Whether small or large values are good."""
     best: Job | None
+    """The trial whose last value is best; never in lists of groups."""
 
 
 class DryRun(Resource):
     """What a submission would store; `note` says what could not be checked."""
 
     spec: dict[str, Any]
+    """The spec with all its defaults."""
     world_size: int
+    """Processes that a job would have."""
     note: str
-    #: Of a sweep: how many jobs it would make, and the first of them.
+    """What could not be checked; empty: nothing."""
     trials: int | None = None
+    """How many jobs a sweep would make; null: it is none."""
     first_trials: list["PlannedTrial"] = []
+    """The first of those jobs."""
 
 
 class PlannedTrial(Resource):
     """One job that a sweep would make."""
 
     name: str
+    """Name of the job."""
     parameters: dict[str, Any]
+    """Its values of the sweep's parameters."""

@@ -13,66 +13,81 @@ from torchyard.wire import DeviceKind
 class Timeline(Resource):
     """``GET /nodes/timeline``: allocations, forecasts and reservations of all devices."""
 
-    #: From when on all allocations are told; later than was asked for where there are too many.
     since: datetime
+    """From when on all allocations are told; later than was asked for where there are too many."""
     nodes: list["NodeTimeline"]
-    #: All jobs that the nodes name, by number.
+    """The nodes, by name."""
     jobs: list["TimelineJob"]
-    #: Those that are not over, and those that were held since then.
+    """All jobs that the nodes name, by number."""
     reservations: list[Reservation]
-    #: Devices that no job has now, and why.
+    """Those that are not over, and those that were held since then."""
     idle: list[IdleDevices] = []
+    """Devices that no job has now, and why."""
 
 
 class NodeTimeline(Resource):
     """The devices of one node over time."""
 
     name: str
+    """Name of the node."""
     state: Literal["online", "draining", "unreachable"]
-    #: The reservation that it drains for.
+    """Whether it takes jobs."""
     maintenance: str | None
+    """The reservation that it drains for."""
     devices: list["DeviceTimeline"]
+    """Its devices."""
 
 
 class DeviceTimeline(Resource):
     """One GPU or CPU slot over time."""
 
     uuid: str
+    """UUID of the device."""
     index: int
+    """Its index on the node."""
     kind: DeviceKind
-    #: Why it must not be used.
+    """Whether it is a GPU or a CPU slot."""
     unusable: str | None
-    #: By their beginning; those of jobs that share the device overlap.
+    """Why it must not be used."""
     allocations: list["DeviceAllocation"]
-    #: Numbers of waiting jobs that are expected to start on it.
+    """By their beginning; those of jobs that share the device overlap."""
     expected: list[int]
+    """Numbers of waiting jobs that are expected to start on it."""
 
 
 class DeviceAllocation(Resource):
     """A span of time in which an attempt has a device."""
 
-    #: The job's number.
     job: int
+    """The job's number."""
     attempt: int
-    #: None where the caller may not read the job.
+    """The attempt's number."""
     state: AttemptState | None
+    """null where the caller may not read the job."""
     starts_at: datetime
-    #: None: it has the device still.
+    """When it was given the device."""
     ends_at: datetime | None
-    #: Bytes of the device's memory, if it is shared; None: all of the device.
+    """null: it has the device still."""
     share: int | None
+    """Bytes of the device's memory, if it is shared; null: all of the device."""
 
 
 class TimelineJob(Resource):
     """A job on the timeline. Of one that the caller may not read, only user, resources and times are told."""
 
     number: int
+    """Its number."""
     name: str
+    """Its name; empty where the caller may not read it."""
     user: str
-    #: Whether the caller may read the job; its name is not shown otherwise.
+    """Its owner."""
     readable: bool
-    #: When a waiting job starts, and when a running or waiting one ends: in half of such cases, and in nine of ten.
+    """Whether the caller may read the job; its name is not shown otherwise."""
     expected_start_at: datetime | None
+    """When it starts, in half of such cases; null: it has, or that cannot be told."""
     expected_start_p90_at: datetime | None
+    """When it starts, in nine of ten such cases."""
     expected_end_at: datetime | None
+    """When it ends, in half of such cases."""
     expected_end_p90_at: datetime | None
+    """When it ends, in nine of ten such cases."""

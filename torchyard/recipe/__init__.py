@@ -22,10 +22,15 @@ class Recipe(RecipeOptions):
     """One training run of the built-in trainer."""
 
     model: ModelNoun = DigitsCnn()
+    """The network that is trained."""
     data: DataNoun = Digits()
+    """What it is trained on."""
     optim: OptimNoun = Adam()
+    """How weights are updated."""
     schedule: ScheduleNoun = Constant()
+    """How the learning rate changes over the epochs."""
     strategy: StrategyNoun = Ddp()
+    """How the model is trained by several devices."""
     epochs: Count = 5
     """Passes over the training data."""
     batch_size: Count = 64

@@ -29,6 +29,7 @@ class Digits(DataOptions):
     """scikit-learn's handwritten digits: 1,797 real images of 8 by 8 pixels, ten classes; no download."""
 
     name: Literal["digits"] = "digits"
+    """The data set."""
     validation: Annotated[float, Field(gt=0, lt=1)] = 0.2
     """Share of the images kept for validation."""
     split_seed: int = 0
@@ -43,12 +44,15 @@ class Synthetic(DataOptions):
     """Noisy images around one random prototype for each class, made on the spot."""
 
     name: Literal["synthetic"] = "synthetic"
+    """The data set."""
     samples: Samples = 1024
     """Training samples."""
     validation_samples: Samples = 256
+    """Validation samples."""
     shape: Annotated[tuple[Count, ...], Field(min_length=1, max_length=4)] = (1, 8, 8)
     """Shape of one sample; an image is channels, height, width."""
     classes: Annotated[int, Field(ge=2)] = 10
+    """Number of classes."""
     noise: Decay = 1.0
     """Standard deviation of the noise; the prototypes have 1."""
 
@@ -61,10 +65,12 @@ class SyntheticSegmentation(DataOptions):
     """Coloured rectangles and discs on noise with the class of each pixel, made on the spot; borders count nowhere."""
 
     name: Literal["synthetic_segmentation"] = "synthetic_segmentation"
+    """The data set."""
     segments: ClassVar[bool | None] = True
     samples: Samples = 256
     """Training images."""
     validation_samples: Samples = 64
+    """Validation images."""
     size: Annotated[int, Field(ge=8, le=4096)] = 32
     """Height and width."""
     classes: Annotated[int, Field(ge=2, le=255)] = 4
@@ -124,34 +130,44 @@ class Mnist(Images):
     """MNIST: 70,000 handwritten digits of 28 by 28 pixels; 12 MB to download."""
 
     name: Literal["mnist"] = "mnist"
+    """The data set."""
     channels: ClassVar[int] = 1
     own_size: ClassVar[int] = 28
     mean: Channels = (0.1307,)
+    """Subtracted from values between 0 and 1, for each channel or for all."""
     std: Spread = (0.3081,)
+    """Then divided by."""
 
 
 class Cifar10(Images):
     """CIFAR-10: 60,000 photographs of 32 by 32 pixels, ten classes; 170 MB to download."""
 
     name: Literal["cifar10"] = "cifar10"
+    """The data set."""
     own_size: ClassVar[int] = 32
     mean: Channels = (0.4914, 0.4822, 0.4465)
+    """Subtracted from values between 0 and 1, for each channel or for all."""
     std: Spread = (0.2470, 0.2435, 0.2616)
+    """Then divided by."""
 
 
 class Cifar100(Images):
     """CIFAR-100: 60,000 photographs of 32 by 32 pixels, a hundred classes; 170 MB to download."""
 
     name: Literal["cifar100"] = "cifar100"
+    """The data set."""
     own_size: ClassVar[int] = 32
     mean: Channels = (0.5071, 0.4865, 0.4409)
+    """Subtracted from values between 0 and 1, for each channel or for all."""
     std: Spread = (0.2673, 0.2564, 0.2762)
+    """Then divided by."""
 
 
 class Stl10(Images):
     """STL-10: 13,000 labelled photographs of 96 by 96 pixels, ten classes; 2.6 GB to download."""
 
     name: Literal["stl10"] = "stl10"
+    """The data set."""
     own_size: ClassVar[int] = 96
 
 
@@ -159,6 +175,7 @@ class ImageFolder(Images):
     """Images in ImageNet's layout: `root`/train/<class>/*.jpg and `root`/val/<class>/*.jpg; never downloaded."""
 
     name: Literal["image_folder"] = "image_folder"
+    """The data set."""
     root: str
     """The folder with train and val."""
     download: Literal[False] = False
@@ -166,29 +183,37 @@ class ImageFolder(Images):
     size: Count = 224
     """Height and width; for validation the middle of an image whose short side is 8/7 of it."""
     mean: Channels = (0.485, 0.456, 0.406)
+    """Subtracted from values between 0 and 1, for each channel or for all."""
     std: Spread = (0.229, 0.224, 0.225)
+    """Then divided by."""
 
 
 class Voc(Images):
     """PASCAL VOC 2012 segmentation: 2,913 photographs with the class of each pixel, 21 classes; 2 GB to download."""
 
     name: Literal["voc"] = "voc"
+    """The data set."""
     segments: ClassVar[bool | None] = True
     size: Count = 513
     """Height and width; larger images shrink to it, smaller ones are filled up with pixels that count nowhere."""
     mean: Channels = (0.485, 0.456, 0.406)
+    """Subtracted from values between 0 and 1, for each channel or for all."""
     std: Spread = (0.229, 0.224, 0.225)
+    """Then divided by."""
     crop_scale: tuple[Share, Share] = (0.25, 1.0)
+    """Least and largest share of the image's area that a crop takes."""
 
 
 class CustomData(DataOptions):
     """A function of the job's own code that answers `trainer.data.DataSets`."""
 
     name: Literal["custom"] = "custom"
+    """The data set."""
     segments: ClassVar[bool | None] = None
     target: Target
     """Called with the options; imported in the job, with its code folder on the path."""
     options: dict[str, JsonValue] = Field(default_factory=dict)
+    """Keyword arguments of the call."""
 
 
 DataNoun = Annotated[

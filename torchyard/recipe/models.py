@@ -64,6 +64,7 @@ class SmallCnn(ModelOptions):
     channels: Count = 32
     """Channels of the first convolution; the second has twice as many."""
     dropout: Fraction = 0.25
+    """Probability with which an activation is dropped in training."""
 
     @property
     def least_side(self) -> int:
@@ -74,26 +75,31 @@ class DigitsCnn(SmallCnn):
     """Two convolutions and two linear layers, for small images."""
 
     name: Literal["digits_cnn"] = "digits_cnn"
+    """The model."""
 
 
 class MnistCnn(SmallCnn):
     """Two convolutions of 64 and 128 channels, a pooling, and linear layers over 1,024 features with dropout."""
 
     name: Literal["mnist_cnn"] = "mnist_cnn"
+    """The model."""
     channels: Count = 64
     """Channels of the first convolution; the second has twice as many."""
     hidden: Count = 1024
     """Width of the layer before the last."""
     dropout: Fraction = 0.5
+    """Probability with which an activation is dropped in training."""
 
 
 class Mlp(ModelOptions):
     """A multilayer perceptron; its input width comes from the data."""
 
     name: Literal["mlp"] = "mlp"
+    """The model."""
     hidden: Annotated[tuple[Count, ...], Field(max_length=64)] = (256, 128)
     """Widths of the hidden layers."""
     dropout: Fraction = 0.0
+    """Probability with which an activation is dropped in training."""
 
     @property
     def least_side(self) -> int:
@@ -104,10 +110,12 @@ class AlexNet(ModelOptions):
     """AlexNet (Krizhevsky 2014, torchvision's): 61 million parameters for a thousand classes."""
 
     name: Literal["alexnet"] = "alexnet"
+    """The model."""
     colours: ClassVar[int | None] = 3
     weights: Weights = "none"
     """Start from weights trained on ImageNet (245 MB to download); the last layer is new where classes differ."""
     dropout: Fraction = 0.5
+    """Probability with which an activation is dropped in training."""
 
     @property
     def least_side(self) -> int:
@@ -118,10 +126,12 @@ class Vgg16(ModelOptions):
     """VGG16 (Simonyan and Zisserman 2014, torchvision's): 138 million parameters for a thousand classes."""
 
     name: Literal["vgg16"] = "vgg16"
+    """The model."""
     colours: ClassVar[int | None] = 3
     weights: Weights = "none"
     """Start from weights trained on ImageNet (530 MB to download); the last layer is new where classes differ."""
     dropout: Fraction = 0.5
+    """Probability with which an activation is dropped in training."""
 
     @property
     def least_side(self) -> int:
@@ -132,8 +142,10 @@ class Resnet(ModelOptions):
     """ResNet (He et al. 2015, torchvision's)."""
 
     name: Literal["resnet"] = "resnet"
+    """The model."""
     colours: ClassVar[int | None] = 3
     depth: Literal[18, 34, 50, 101] = 50
+    """Number of layers."""
     weights: Weights = "none"
     """Start from weights trained on ImageNet (45 to 170 MB to download); the last layer is new where classes differ."""
 
@@ -142,6 +154,7 @@ class DeepLabV3Resnet101(ModelOptions):
     """DeepLabV3 on a ResNet-101 (Chen et al. 2017, torchvision's): 61 million parameters. Batches need two images."""
 
     name: Literal["deeplabv3_resnet101"] = "deeplabv3_resnet101"
+    """The model."""
     segments: ClassVar[bool | None] = True
     layered: ClassVar[bool | None] = False
     colours: ClassVar[int | None] = 3
@@ -155,11 +168,13 @@ class TinyVgg(ModelOptions):
     """VGG's structure, narrow: for tests and machines without GPUs."""
 
     name: Literal["tiny_vgg"] = "tiny_vgg"
+    """The model."""
     widths: Annotated[tuple[Count, ...], Field(min_length=1, max_length=5)] = (8, 16)
     """Channels of each block of two convolutions and a pooling."""
     hidden: Count = 32
     """Width of the two linear layers before the last."""
     dropout: Fraction = 0.5
+    """Probability with which an activation is dropped in training."""
 
     @property
     def least_side(self) -> int:
@@ -170,6 +185,7 @@ class TinySegmenter(ModelOptions):
     """Three convolutions that answer as DeepLab does: for tests and machines without GPUs."""
 
     name: Literal["tiny_segmenter"] = "tiny_segmenter"
+    """The model."""
     segments: ClassVar[bool | None] = True
     layered: ClassVar[bool | None] = False
     width: Count = 16
@@ -180,11 +196,13 @@ class CustomModel(ModelOptions):
     """A function or class of the job's own code that answers an `nn.Module`."""
 
     name: Literal["custom"] = "custom"
+    """The model."""
     segments: ClassVar[bool | None] = None
     layered: ClassVar[bool | None] = None
     target: Target
     """Called with the options; imported in the job, with its code folder on the path."""
     options: dict[str, JsonValue] = Field(default_factory=dict)
+    """Keyword arguments of the call."""
 
     @property
     def least_side(self) -> int:

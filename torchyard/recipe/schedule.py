@@ -19,24 +19,29 @@ class Constant(ScheduleOptions):
     """The learning rate stays."""
 
     name: Literal["constant"] = "constant"
+    """The schedule."""
 
 
 class Step(ScheduleOptions):
     """The learning rate is multiplied by `gamma` every `size` epochs."""
 
     name: Literal["step"] = "step"
+    """The schedule."""
     size: Count
     """Epochs between two changes."""
     gamma: Rate = 0.1
+    """Factor of each change."""
 
 
 class MultiStep(ScheduleOptions):
     """The learning rate is multiplied by `gamma` at each milestone."""
 
     name: Literal["multistep"] = "multistep"
+    """The schedule."""
     milestones: Annotated[tuple[Count, ...], Field(min_length=1)]
     """Epochs after which the rate changes, ascending."""
     gamma: Rate = 0.1
+    """Factor of each change."""
 
     @field_validator("milestones")
     @classmethod
@@ -50,6 +55,7 @@ class Cosine(ScheduleOptions):
     """The learning rate falls along half a cosine over the whole run."""
 
     name: Literal["cosine"] = "cosine"
+    """The schedule."""
     floor: Fraction = 0.0
     """Share of the learning rate that is left at the end."""
 

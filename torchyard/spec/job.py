@@ -89,6 +89,7 @@ class JobSpec(Model):
     tags: Annotated[tuple[Tag, ...], Field(max_length=32)] = ()
     """Free words to filter by."""
     resources: Resources = Resources()
+    """Devices, memory and nodes that it needs."""
     recipe: Recipe | None = None
     """A run of the built-in trainer; exclusive with `command`."""
     command: Command | None = None
@@ -114,6 +115,7 @@ class JobSpec(Model):
     """Names of secrets (`yard secrets set`) that the job gets as variables, with the values that they have when it
     starts: its owner's own first, then those of its project."""
     priority: Priority = Priority.NORMAL
+    """Class in the queue; jobs of a higher one come first."""
     time_limit: Duration | None = None
     """Running time after which the job is stopped."""
     start_limit: Annotated[Duration, Field(gt=0)] | None = None
@@ -124,6 +126,7 @@ class JobSpec(Model):
     """What follows its idle limit, once it has saved its work: it fails, or it waits again while it has retries left
     (`max_retries`)."""
     hang: HangPolicy = HangPolicy()
+    """What is done when the run makes no more steps."""
     preemptible: bool | None = None
     """Whether it may be stopped in favour of another job and go on later; without it, only once it has written a
     checkpoint that was verified, or if it is restartable. If it must not be stopped, it gets no time slices."""
@@ -142,6 +145,7 @@ class JobSpec(Model):
     log_limit: Size = 2**30
     """Bytes of log kept per rank and attempt; the rest is dropped and counted."""
     checkpoint: CheckpointPolicy = CheckpointPolicy()
+    """When checkpoints are written, and which are kept."""
     resume: Resume = Resume()
     """How the command is told of a checkpoint; scripts of Lightning and of transformers' Trainer need nothing."""
     outputs: Annotated[tuple[OutputPattern, ...], Field(max_length=256)] | None = None

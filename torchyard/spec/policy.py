@@ -29,6 +29,7 @@ class Policy(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     order: Order = Order.FAIR
+    """Rule by which waiting jobs are ordered."""
     half_life: Annotated[Duration, Field(gt=0)] = 7 * 86400
     """After this long, GPU time that somebody had counts half."""
     class_age: Annotated[Duration, Field(gt=0)] = 86400

@@ -46,24 +46,28 @@ class Range(SweepModel):
     """Whole numbers from `range[0]` to below `range[1]`, all of them."""
 
     range: Annotated[tuple[int, int], Rising]
+    """First value, and the end, which is not one of them."""
 
 
 class Uniform(SweepModel):
     """Drawn evenly between two numbers."""
 
     uniform: Annotated[tuple[Finite, Finite], Rising]
+    """Smallest and largest value."""
 
 
 class LogUniform(SweepModel):
     """Drawn so that every order of magnitude is as likely."""
 
     loguniform: Annotated[tuple[Annotated[Finite, Field(gt=0)], Annotated[Finite, Field(gt=0)]], Rising]
+    """Smallest and largest value, above 0."""
 
 
 class Integer(SweepModel):
     """A whole number drawn evenly, both ends included."""
 
     integer: Annotated[tuple[int, int], Rising]
+    """Smallest and largest value."""
 
 
 Listed = Annotated[tuple[Value, ...], Field(min_length=1, max_length=MAX_TRIALS), AfterValidator(_different)]
@@ -119,6 +123,7 @@ class Sweep(SweepModel):
     running: Annotated[int, Field(ge=1)] | None = None
     """Trials that run at the same time at most."""
     stop: EarlyStopping | None = None
+    """Stops trials that do worse than others."""
     pause_after: Annotated[int, Field(ge=0)] = 3
     """Pauses the sweep if its first so many ended trials all failed for the same cause; 0 never."""
 

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from torchyard.wire.protocol import Message
+from torchyard.wire.protocol import Described, Message
 
 
 class DeviceKind(StrEnum):
@@ -26,13 +26,13 @@ class LinkLevel(StrEnum):
     SYS = "sys"
 
 
-class Topology(Message):
+class Topology(Described):
     """How near a GPU is to the node's other GPUs; what the driver does not tell is left out."""
 
-    #: Its NUMA node.
     numa: int | None = None
-    #: By UUID of the other GPU.
+    """Its NUMA node."""
     links: dict[str, LinkLevel] = {}
+    """By UUID of the other GPU."""
 
 
 class Device(Message):

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from torchyard.ids import AttemptId
 from torchyard.numbers import NonFinite
-from torchyard.wire.protocol import Message, Text
+from torchyard.wire.protocol import Described, Message, Text
 
 
 class Root(StrEnum):
@@ -25,13 +25,17 @@ class Place(Message):
     path: str
 
 
-class FileRef(Message):
+class FileRef(Described):
     """One file of a snapshot, checkpoint or output: where it goes and what it holds."""
 
     path: str
+    """Its path below the folder."""
     size: int
+    """Bytes."""
     sha256: str
+    """SHA-256 of its content."""
     mode: int = 0o644
+    """Permission bits."""
 
 
 class Restore(Message):

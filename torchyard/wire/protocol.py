@@ -29,6 +29,12 @@ class Message(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
+class Described(Message):
+    """Base of those that the REST API shows, too: its description has the words below each field."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+
 def _storable(text: str) -> str:
     return text.replace("\0", "\ufffd").encode(errors="replace").decode()
 

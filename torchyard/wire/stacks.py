@@ -1,46 +1,51 @@
 """Stacks of an attempt's processes."""
 
-from torchyard.wire.protocol import Message, Text
+from torchyard.wire.protocol import Described, Message, Text
 
 
-class Frame(Message):
+class Frame(Described):
     """One call on a stack."""
 
     function: Text
+    """Name of the function."""
     file: Text
-    #: 0 where it is not known, as in native code.
+    """Path of its file."""
     line: int
-    #: Not Python: a function of a shared library.
+    """Line in the file; 0 where it is not known, as in native code."""
     native: bool = False
+    """Whether it is a function of a shared library instead of Python."""
 
 
-class ThreadStack(Message):
+class ThreadStack(Described):
     """The calls of one thread, the innermost first."""
 
     name: Text | None = None
+    """The thread's name; null: it has none."""
     frames: list[Frame]
+    """Its calls, the innermost first."""
 
 
-class ProcessStack(Message):
+class ProcessStack(Described):
     """What one process does: a rank's own, or one that a rank has started."""
 
     pid: int
-    #: The rank that it is, or belongs to.
+    """Process id on its node."""
     rank: int
-    #: Whether it is the rank's own process.
+    """The rank that it is, or belongs to."""
     main: bool
-    #: Its program and script; never the other arguments, which may hold tokens.
+    """Whether it is the rank's own process."""
     command: Text
-    #: The main thread comes first.
+    """Its program and script; never the other arguments, which may hold tokens."""
     threads: list[ThreadStack] = []
-    #: Function of `torch.distributed` that the main thread is in, if it is in one.
+    """The main thread comes first."""
     collective: Text | None = None
-    #: Else the job's own function that it is in, or ``data loading``.
+    """Function of `torch.distributed` that the main thread is in, if it is in one."""
     doing: Text | None = None
-    #: Line of the job's own code that this was called from: ``train.py:88``.
+    """Else the job's own function that it is in, or ``data loading``."""
     place: Text | None = None
-    #: Why the stacks could not be read, and the mend.
+    """Line of the job's own code that this was called from: ``train.py:88``."""
     error: Text | None = None
+    """Why the stacks could not be read, and the mend."""
 
 
 class StackDump(Message):

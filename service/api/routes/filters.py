@@ -1,7 +1,7 @@
 """Query parameters that lists share."""
 
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import Depends, Query
 from pydantic import Field
@@ -13,10 +13,10 @@ Comparison = Annotated[str, Field(max_length=300)]
 
 
 def _whose(
-    user: str | None = None,
-    project: str | None = None,
-    tag: Annotated[list[str], Query()] = [],  # noqa: B006  FastAPI copies it
-    q: Annotated[str | None, Query(max_length=200)] = None,
+    user: Annotated[str | None, Query(description="Only jobs of this user.")] = None,
+    project: Annotated[str | None, Query(description="Only jobs of this project.")] = None,
+    tag: Annotated[list[str], Query(description="Only jobs with one of these tags; an empty one: without tags.")] = [],  # noqa: B006  FastAPI copies it
+    q: Annotated[str | None, Query(max_length=200, description="Words of the name, a number or an id.")] = None,
     metric: Annotated[
         list[Comparison],
         Query(
@@ -32,9 +32,16 @@ def _whose(
 AnyState = Annotated[find.Filters, Depends(_whose)]
 
 
-def _listed(filters: AnyState, state: Annotated[list[JobState], Query()] = []) -> find.Filters:  # noqa: B006
+def _listed(
+    filters: AnyState,
+    state: Annotated[list[JobState], Query(description="Only jobs in one of these states.")] = [],  # noqa: B006
+) -> find.Filters:
     return replace(filters, state=state)
 
 
 Listed = Annotated[find.Filters, Depends(_listed)]
-Limit = Annotated[int, Query(ge=1, le=find.MAX_PAGE)]
+LIMIT = "Items of the page at most."
+CURSOR = "`next` of the page before; absent: the first page."
+Limit = Annotated[int, Query(ge=1, le=find.MAX_PAGE, description=LIMIT)]
+Cursor = Annotated[str | None, Query(description=CURSOR)]
+Format = Annotated[Literal["json", "csv"], Query(description="Form of the answer.")]

@@ -15,13 +15,13 @@ router = APIRouter(tags=["health"], generate_unique_id_function=operation_id)
 
 @router.get("/healthz")
 async def healthz() -> Response:
-    """The process answers."""
+    """Tell that the process answers."""
     return object_answer({"status": "ok"})
 
 
 @router.get("/readyz")
 def readyz(ctx: Context = Depends(context)) -> Response:
-    """The database answers too."""
+    """Tell that the database answers, too."""
     try:
         ctx.db.ping()
     except SQLAlchemyError as error:
@@ -31,6 +31,6 @@ def readyz(ctx: Context = Depends(context)) -> Response:
 
 @router.get("/metrics", dependencies=[requires("read")])
 def prometheus(request: Request) -> Response:
-    """Numbers for Prometheus; give its scraper a token with the scope read."""
+    """Show the service's metrics for Prometheus. Give its scraper a token with the scope read."""
     counters: Counters = request.app.state.counters
     return Response(counters.text(), media_type=CONTENT_TYPE)

@@ -11,7 +11,8 @@ from service.api.answers import answer, known_tags, not_modified, tagged
 from service.api.auth import context, current, requires
 from service.api.middleware import RECEIVED
 from service.api.openapi import reference
-from service.api.routes.filters import AnyState, Limit, Listed
+from service.api.routes.filters import AnyState, Cursor, Limit, Listed
+from service.api.routes.refs import JobPath
 from service.api.routes.router import api_router
 from service.artifacts import discard
 from service.context import Context
@@ -30,7 +31,10 @@ router = api_router("jobs", "/jobs")
 Ctx = Annotated[Context, Depends(context)]
 Reader = Annotated[Caller, requires("read")]
 Submitter = Annotated[Caller, requires("submit")]
-Key = Annotated[str | None, Header(alias="Idempotency-Key")]
+Key = Annotated[
+    str | None,
+    Header(alias="Idempotency-Key", description="Your own id of this request: sent again it submits nothing twice."),
+]
 Reason = Annotated[
     str, Query(max_length=1000, description="Why the client chose the spec's launcher; the job's history shows it")
 ]
@@ -60,11 +64,11 @@ def submit_job(
     raw: Annotated[bytes, Depends(raw_body)],
     caller: Submitter,
     ctx: Ctx,
-    dry_run: bool = False,
+    dry_run: Annotated[bool, Query(description="Only check it, and store nothing.")] = False,
     launcher_reason: Reason = "",
     idempotency_key: Key = None,
 ) -> Response:
-    """Submits a job, or with `sweep` many: then the answer is a `Group`, and Location is below ``/groups``.
+    """Submit a job, or a sweep of many. With `sweep` the answer is a `Group`, and Location is below ``/groups``.
 
     With `dry_run` it is only checked (200, a `DryRun`). Either all jobs of a sweep are stored, or none is. `after`
     names jobs that exist and that the caller may read, so no two can wait for each other.
@@ -102,10 +106,10 @@ def list_jobs(
     caller: Reader,
     ctx: Ctx,
     filters: Listed,
-    group: str | None = None,
-    trials: bool = True,
+    group: Annotated[str | None, Query(description="Id or number of a sweep: only its trials.")] = None,
+    trials: Annotated[bool, Query(description="Whether trials of sweeps are listed.")] = True,
     refs: Annotated[str, Query(max_length=10_000, description="Only these: numbers or ids, with commas")] = "",
-    cursor: str | None = None,
+    cursor: Cursor = None,
     limit: Limit = 50,
     offset: Annotated[int, Query(ge=0, le=find.MAX_OFFSET, description="How many jobs of the list to pass over.")] = 0,
     order: Annotated[
@@ -113,8 +117,8 @@ def list_jobs(
         Query(description="`queue` has the jobs that wait alone, by their places in the queue, which it tells."),
     ] = "newest",
 ) -> Response:
-    """Jobs that the caller may read, the newest first; several states or tags are alternatives, and an empty tag is
-    none. `group` shows the trials of one sweep alone, ``trials=false`` none of any sweep.
+    """List the jobs that the caller may read, the newest first. Several states or tags are alternatives, and an empty
+    tag is none. `group` shows the trials of one sweep alone, ``trials=false`` none of any sweep.
     """
     named = [ref for ref in map(str.strip, refs.split(",")) if ref]
     narrowed, known = replace(filters, group=group, trials=trials, refs=named), known_tags(request)
@@ -135,16 +139,22 @@ def count_jobs(
         int, Query(ge=1, le=find.MAX_OFFSET, description="How many jobs of a state to count at most.")
     ] = find.MOST,
 ) -> Response:
-    """How many jobs a list with these filters would have, by state."""
+    """Count the jobs of a list by state."""
     states = queries.counts(ctx.db, caller, filters, most)
     etag = make_etag(states)
     return not_modified(request, etag) or answer(api.JobCounts(states=states, most=most), tag=etag)
 
 
 @router.get("/facets", response_model=list[api.Facet])
-def list_facets(request: Request, caller: Reader, ctx: Ctx, filters: Listed, by: api.FacetKind) -> Response:
-    """The users, projects, sweeps or tags of a list with these filters, each with its jobs by state, the largest
-    first; at most 500.
+def list_facets(
+    request: Request,
+    caller: Reader,
+    ctx: Ctx,
+    filters: Listed,
+    by: Annotated[api.FacetKind, Query(description="What jobs are counted by.")],
+) -> Response:
+    """Count the jobs of a list by user, project, sweep or tag. The largest come first, at most 500, each with its jobs
+    by state.
     """
     found = queries.facets(ctx.db, caller, filters, by)
     etag = make_etag(by, found)
@@ -154,12 +164,12 @@ def list_facets(request: Request, caller: Reader, ctx: Ctx, filters: Listed, by:
 @router.get("/{job_id}", response_model=api.Job)
 async def show_job(
     request: Request,
-    job_id: str,
+    job_id: JobPath,
     caller: Reader,
     ctx: Ctx,
-    wait: Annotated[float, Query(ge=0, le=MAX_WAIT_S)] = 0,
+    wait: Annotated[float, Query(ge=0, le=MAX_WAIT_S, description="Seconds to wait for the job's end.")] = 0,
 ) -> Response:
-    """A job by id or number; `wait` seconds for its end before answering."""
+    """Show a job by id or number. `wait` seconds for its end before answering."""
     if wait:
         await _ended(ctx, caller, job_id, wait)
         caller = await current(request)  # as their rights are by now
@@ -167,7 +177,7 @@ async def show_job(
     return await run_in_threadpool(_show, ctx, caller, request, job_id) if same is None else same
 
 
-def _unchanged(ctx: Context, caller: Caller, request: Request, job_id: str) -> Response | None:
+def _unchanged(ctx: Context, caller: Caller, request: Request, job_id: JobPath) -> Response | None:
     """The 304, where it costs less than the way to a thread and back: SQLite answers by itself, and readers never wait
     for its writer.
     """
@@ -176,11 +186,11 @@ def _unchanged(ctx: Context, caller: Caller, request: Request, job_id: str) -> R
     return not_modified(request, queries.tag(ctx.db, caller, job_id))
 
 
-def _show(ctx: Context, caller: Caller, request: Request, job_id: str) -> Response:
+def _show(ctx: Context, caller: Caller, request: Request, job_id: JobPath) -> Response:
     return tagged(queries.job(ctx.db, caller, job_id, known_tags(request)))
 
 
-async def _ended(ctx: Context, caller: Caller, job_id: str, wait: float) -> None:
+async def _ended(ctx: Context, caller: Caller, job_id: JobPath, wait: float) -> None:
     """Returns at the job's end, after `wait` seconds, or when the service ends."""
     found = (await run_in_threadpool(queries.find_owner, ctx.db, caller, job_id)).id
     deadline = ctx.monotonic() + wait
@@ -198,46 +208,46 @@ def _presented(ctx: Context, caller: Caller, found: JobVersion, status: int = 20
 
 @router.patch("/{job_id}", response_model=api.Job)
 def change_job(
-    job_id: str,
+    job_id: JobPath,
     changes: api.JobChanges,
     caller: Submitter,
     ctx: Ctx,
-    if_match: Annotated[str | None, Header()] = None,
+    if_match: Annotated[str | None, Header(description="ETag of the job that is changed.")] = None,
 ) -> Response:
-    """Changes name, tags, priority or time limit; needs If-Match with the job's ETag."""
+    """Change name, tags, priority or time limit of a job. Needs If-Match with the job's ETag."""
     return _presented(ctx, caller, change.patch(ctx.db, ctx.now_us, caller, job_id, if_match, changes))
 
 
 @router.post("/{job_id}/cancel", response_model=api.Job)
-def cancel_job(job_id: str, caller: Submitter, ctx: Ctx) -> Response:
-    """Stops the job for good, after it has saved its work; asking twice is fine."""
+def cancel_job(job_id: JobPath, caller: Submitter, ctx: Ctx) -> Response:
+    """Cancel a job. It stops for good, after it has saved its work; asking twice is fine."""
     return _presented(ctx, caller, change.act(ctx.db, ctx.now_us, caller, job_id, change.cancel))
 
 
 @router.post("/{job_id}/hold", response_model=api.Job)
-def hold_job(job_id: str, caller: Submitter, ctx: Ctx) -> Response:
-    """Keeps a queued job from starting."""
+def hold_job(job_id: JobPath, caller: Submitter, ctx: Ctx) -> Response:
+    """Hold a queued job, so that it does not start."""
     return _presented(ctx, caller, change.act(ctx.db, ctx.now_us, caller, job_id, lifecycle.hold))
 
 
 @router.post("/{job_id}/release", response_model=api.Job)
-def release_job(job_id: str, caller: Submitter, ctx: Ctx) -> Response:
-    """Lets a held job start."""
+def release_job(job_id: JobPath, caller: Submitter, ctx: Ctx) -> Response:
+    """Release a held job, so that it starts."""
     return _presented(ctx, caller, change.act(ctx.db, ctx.now_us, caller, job_id, lifecycle.release_hold))
 
 
 @router.post("/{job_id}/checkpoint", status_code=202, response_model=api.Job)
-def checkpoint_job(job_id: str, caller: Submitter, ctx: Ctx) -> Response:
-    """Asks a running job to write a checkpoint now."""
+def checkpoint_job(job_id: JobPath, caller: Submitter, ctx: Ctx) -> Response:
+    """Ask a running job to write a checkpoint now."""
     return _presented(
         ctx, caller, change.act(ctx.db, ctx.now_us, caller, job_id, lifecycle.request_checkpoint), status=202
     )
 
 
 @router.post("/{job_id}/discard", response_model=api.Job)
-def discard_job(job_id: str, caller: Submitter, ctx: Ctx) -> Response:
-    """Takes away the logs, metrics, checkpoints and outputs of a job that has ended, for good. Its spec, code, events,
-    GPU time and last metrics stay, so it can be run again. Asking twice is fine.
+def discard_job(job_id: JobPath, caller: Submitter, ctx: Ctx) -> Response:
+    """Discard the logs, metrics, checkpoints and outputs of a job that has ended. Its spec, code, events, GPU time and
+    last metrics stay, so it can be run again. Asking twice is fine.
     """
     return _presented(ctx, caller, discard.discard(ctx.db, ctx.store, ctx.now_us, caller, job_id))
 
@@ -245,13 +255,13 @@ def discard_job(job_id: str, caller: Submitter, ctx: Ctx) -> Response:
 @router.post("/{job_id}/rerun", status_code=201, response_model=api.Job)
 def rerun_job(
     request: Request,
-    job_id: str,
+    job_id: JobPath,
     caller: Submitter,
     ctx: Ctx,
     rerun: api.Rerun | None = None,
     idempotency_key: Key = None,
 ) -> Response:
-    """Submits the job's spec again as a new job, from a checkpoint if asked."""
+    """Submit the spec of a job again as a new job. It begins with a checkpoint if asked."""
     asked = rerun or api.Rerun()
     body.check_values(dict(asked))
     keyed = _idempotent(idempotency_key, b"rerun", job_id.encode(), asked.model_dump_json().encode())
@@ -262,19 +272,21 @@ def rerun_job(
 
 @router.get("/{job_id}/events", response_model=api.Page[api.Event])
 def list_events(
-    request: Request, job_id: str, caller: Reader, ctx: Ctx, cursor: str | None = None, limit: Limit = 200
+    request: Request, job_id: JobPath, caller: Reader, ctx: Ctx, cursor: Cursor = None, limit: Limit = 200
 ) -> Response:
-    """What happened to the job, the oldest first."""
+    """List what happened to a job, the oldest first."""
     return tagged(queries.events(ctx.db, caller, job_id, cursor, limit, known_tags(request)))
 
 
 @router.get("/{job_id}/attempts", response_model=list[api.Attempt])
-def list_attempts(request: Request, job_id: str, caller: Reader, ctx: Ctx) -> Response:
-    """The tries at running the job, the first one first."""
+def list_attempts(request: Request, job_id: JobPath, caller: Reader, ctx: Ctx) -> Response:
+    """List the attempts of a job, the first one first."""
     return tagged(queries.attempts(ctx.db, caller, job_id, known_tags(request)))
 
 
 @router.get("/{job_id}/timing", response_model=list[api.StartTiming])
-def list_timing(job_id: str, caller: Reader, ctx: Ctx) -> Response:
-    """How each attempt's start went, hop by hop, from the request to the first step as far as it is known."""
+def list_timing(job_id: JobPath, caller: Reader, ctx: Ctx) -> Response:
+    """Show how the start of each attempt went. Stage by stage, from the request to the first step as far as it is
+    known.
+    """
     return answer(queries.timing(ctx.db, caller, job_id))

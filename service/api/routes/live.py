@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import Depends, Query, Request
+from fastapi import Depends, Path, Query, Request
 from starlette.responses import StreamingResponse
 
 from service.api import subscriptions
@@ -32,7 +32,7 @@ async def open_stream(
     publisher: Streams,
     topic: Annotated[list[str] | None, Query(description="What to follow from the first moment on")] = None,
 ) -> StreamingResponse:
-    """What happens to all that a page shows (server-sent events), in one stream.
+    """Follow all that a page shows (server-sent events), in one stream.
 
     `open` comes first, with `{"stream"}`; `beat` says every few seconds that the stream lives. The topics `jobs`,
     `queue` and `nodes` bring an event of the same name with `{}` when that list should be read again; `job:ID` and
@@ -46,6 +46,11 @@ async def open_stream(
 
 
 @router.put("/{stream}", status_code=204)
-async def follow(stream: str, asked: api.LiveTopics, caller: Reader, publisher: Streams) -> None:
-    """Changes what an open stream of the caller's follows."""
+async def follow(
+    stream: Annotated[str, Path(description="Id of the stream, from its event `open`.")],
+    asked: api.LiveTopics,
+    caller: Reader,
+    publisher: Streams,
+) -> None:
+    """Change what an open stream of the caller's follows."""
     publisher.subscribe(stream, caller, [subscriptions.parse(name) for name in asked.topics])

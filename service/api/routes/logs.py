@@ -42,10 +42,10 @@ def raw(
     rank: Rank = 0,
     attempt: Attempt = None,
     offset: Annotated[int, Query(gt=-(2**62), lt=2**62, description="A byte; negative: from the end")] = 0,
-    limit: Annotated[int, Query(ge=1, le=logs.MAX_READ)] = logs.MAX_READ,
+    limit: Annotated[int, Query(ge=1, le=logs.MAX_READ, description="Bytes at most")] = logs.MAX_READ,
     since: Since = None,
 ) -> Response:
-    """Bytes of a rank's log. The headers `TorchYard-Offset`, `TorchYard-Next-Offset`, `TorchYard-Size` and
+    """Read bytes of a rank's log. The headers `TorchYard-Offset`, `TorchYard-Next-Offset`, `TorchYard-Size` and
     `TorchYard-Attempt` say which; go on at the next offset until it is the size.
     """
     since_us = None if since is None else microseconds(since)
@@ -70,7 +70,7 @@ def raw(
     "/jobs/{job_id}/logs/file", responses={200: {"content": {"text/plain": {}}}}, response_class=StreamingResponse
 )
 def file(job_id: JobRef, ctx: Ctx, rank: Rank = 0, attempt: Attempt = None) -> StreamingResponse:
-    """A rank's whole log as it is now, to be saved."""
+    """Download a rank's whole log as it is now."""
     view = logs.current(ctx.db, job_id, rank, attempt)
     name = f"attempt-{view.attempt}-{f'rank-{rank}' if rank >= 0 else f'launcher-{-rank}'}.log"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
@@ -80,7 +80,7 @@ def file(job_id: JobRef, ctx: Ctx, rank: Rank = 0, attempt: Attempt = None) -> S
 
 @router.get("/jobs/{job_id}/logs/streams", response_model=list[api.LogStream])
 def streams(job_id: JobRef, request: Request, ctx: Ctx) -> Response:
-    """The logs that there are, by attempt and rank."""
+    """List the logs of a job, by attempt and rank."""
     found = logs.streams(ctx.db, job_id)
     tag = etag(found)
     return not_modified(request, tag) or answer(found, tag=tag)
@@ -94,7 +94,7 @@ def index(
     attempt: Attempt = None,
     start: Annotated[int, Query(ge=0, lt=2**62, description="A byte that begins a line: index from there on")] = 0,
 ) -> Response:
-    """Where lines of a rank's log are found, and when they came: a viewer reads the bytes of those in sight alone."""
+    """Show where the lines of a rank's log begin, and when they came. So a viewer reads only the bytes in sight."""
     view = logs.current(ctx.db, job_id, rank, attempt)
     noted = log_lines.times(ctx.db, view, rank)
     return answer(log_lines.index(_reader(ctx, view, rank), view, min(start, view.size), noted))
@@ -114,7 +114,7 @@ def search(
     offset: Annotated[int, Query(ge=0, lt=2**62, description="`next` of the answer before")] = 0,
     line: Annotated[int, Query(ge=0, lt=2**62, description="`line` of the answer before")] = 0,
 ) -> Response:
-    """Lines of a rank's log that hold the words. One answer reads 128 MiB at most: go on at `next` until it is null."""
+    """Search the lines of a rank's log. One answer reads 128 MiB at most: go on at `next` until it is null."""
     if not (q or errors):
         raise field_problem("q", "is empty: say what is searched for")
     view = logs.current(ctx.db, job_id, rank, attempt)
@@ -134,10 +134,10 @@ async def stream(
     ctx: Ctx,
     rank: Rank = 0,
     attempt: Attempt = None,
-    offset: Annotated[int, Query(ge=0, lt=2**62)] = 0,
-    last_event_id: Annotated[str | None, Header()] = None,
+    offset: Annotated[int, Query(ge=0, lt=2**62, description="A byte to begin at")] = 0,
+    last_event_id: Annotated[str | None, Header(description="Id of the last event that was read: go on there")] = None,
 ) -> StreamingResponse:
-    """The log as it grows (server-sent events).
+    """Follow a rank's log as it grows (server-sent events).
 
     Event `data` is `{"attempt", "offset", "next", "text"}`, event `end` comes when the attempt is over and all is
     sent. An id is `attempt:next`; a client that comes back with it as `Last-Event-ID` goes on there.
@@ -163,8 +163,8 @@ def _is_count(text: str, digits: int) -> bool:
 
 @router.get("/stream", response_class=StreamingResponse)
 async def changes(request: Request, ctx: Ctx) -> StreamingResponse:
-    """What changes (server-sent events): `job` with `{"id", "version"}`, `jobs` when the list or the queue changed,
-    `nodes` when a node did; `job` only of those that the caller may read. A page reads again what it shows.
+    """Follow what changes (server-sent events). `job` comes with `{"id", "version"}`, `jobs` when the list or the queue
+    changed, `nodes` when a node did; `job` only of those that the caller may read. A page reads again what it shows.
     """
     events = sse.allowed_events(request, follow.changes(ctx, lambda: current(request)))
     return open_streams(request).response(await current(request), events)

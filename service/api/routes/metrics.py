@@ -6,7 +6,7 @@ from fastapi import Depends, Query, Request, Response
 
 from service.api.answers import answer, known_tags, tagged
 from service.api.auth import context, requires
-from service.api.routes.refs import JobRef, Reader
+from service.api.routes.refs import JobRef, NodePath, Reader
 from service.api.routes.router import api_router
 from service.context import Context
 from service.errors import field_problem
@@ -44,7 +44,7 @@ def of_job(
     request: Request,
     ctx: Ctx,
     names: Annotated[list[str] | None, Query(description="Repeated or with commas; all if absent")] = None,
-    rank: Annotated[int | None, Query(ge=0, lt=2**31)] = None,
+    rank: Annotated[int | None, Query(ge=0, lt=2**31, description="Only this rank; all if absent")] = None,
     max_points: MaxPoints = 2000,
     all_points: Annotated[bool, Query(description="Every point, whatever `max_points` says")] = False,
     since: Since = None,
@@ -53,8 +53,8 @@ def of_job(
     start: Start = None,
     end: End = None,
 ) -> Response:
-    """Series of points `[step, unix time, value]`. Where a later attempt has resumed, what came after that step in an
-    earlier one is left out.
+    """Read the metrics of a job as series of points. Each point is `[step, unix time, value]`. Where a later attempt
+    has resumed, what came after that step in an earlier one is left out.
     """
     query = metrics.MetricsQuery(
         names=frozenset(name for part in names or () for name in part.split(",") if name),
@@ -69,13 +69,13 @@ def of_job(
 
 @router.get("/jobs/{job_id}/telemetry", response_model=api.Metrics)
 def telemetry(job_id: JobRef, ctx: Ctx, max_points: MaxPoints = 1000, since: Since = None) -> Response:
-    """Processor, memory and GPU of the job's processes, sampled every 2 s and kept for a week."""
+    """Read processor, memory and GPU use of a job's processes. Sampled every 2 s and kept for a week."""
     return answer(samples.of_job(ctx.db, job_id, max_points, since))
 
 
 @router.get("/nodes/{name}/telemetry", response_model=api.Metrics)
-def node_telemetry(name: str, ctx: Ctx, max_points: MaxPoints = 1000, since: Since = None) -> Response:
-    """Processor, memory and GPUs of a node, sampled every 2 s and kept for a week."""
+def node_telemetry(name: NodePath, ctx: Ctx, max_points: MaxPoints = 1000, since: Since = None) -> Response:
+    """Read processor, memory and GPU use of a node. Sampled every 2 s and kept for a week."""
     return answer(samples.of_node(ctx.db, name, max_points, since))
 
 
@@ -93,8 +93,8 @@ def of_jobs(
     end: End = None,
     rough: Annotated[bool, Query(description="A first look at once: a few points of each part")] = False,
 ) -> Response:
-    """Metrics of many jobs on one grid, to be compared: of each part of the range the smallest, largest and mean value,
-    and how many points it has. Of each job the lowest rank that reports.
+    """Compare metrics of many jobs on one grid. Of each part of the range the smallest, largest and mean value, and how
+    many points it has. Of each job the lowest rank that reports.
     """
     refs = [ref for ref in dict.fromkeys(map(str.strip, jobs.split(","))) if ref]
     wanted = frozenset(name for part in names for name in part.split(",") if name)

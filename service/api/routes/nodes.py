@@ -6,6 +6,7 @@ from fastapi import Depends, Path, Query, Request, Response
 
 from service.api.answers import answer, not_modified
 from service.api.auth import context, requires
+from service.api.routes.refs import NodePath
 from service.api.routes.router import api_router
 from service.context import Context
 from service.identity.callers import Caller
@@ -25,7 +26,7 @@ HOUR_US = 3600 * 1_000_000
 
 @router.get("", response_model=api.Page[api.Node])
 def list_nodes(request: Request, caller: Reader, ctx: Ctx) -> Response:
-    """All nodes with their devices and holders; names of jobs that the caller may not read are left out."""
+    """List all nodes with their devices and holders. Names of jobs that the caller may not read are left out."""
     page = api.Page[api.Node](items=listing.list_nodes(ctx.db, caller))
     tag = etag(page)
     return not_modified(request, tag) or answer(page, tag=tag)
@@ -38,8 +39,8 @@ def timeline(
     ctx: Ctx,
     hours: Annotated[int, Query(ge=1, le=168, description="How far back allocations are told.")] = 24,
 ) -> Response:
-    """Who has had each device in the last hours, has it now, and is expected to get it; with reservations. Of jobs
-    that the caller may not read, user, resources and times are told.
+    """Show who has had each device, has it now and is expected to get it. With reservations. Of jobs that the caller
+    may not read, user, resources and times are told.
     """
     found = device_timeline.load(ctx.db, ctx.loader, ctx.now_us(), caller, hours * HOUR_US)
     tag = etag(found)
@@ -48,7 +49,9 @@ def timeline(
 
 @router.get("/idle", response_model=list[api.IdleDevices], dependencies=[requires("read")])
 def list_idle(request: Request, ctx: Ctx) -> Response:
-    """Devices that no job has: for which job, until when, and which jobs cannot be stopped for it."""
+    """List the devices that no job has. For which job they are idle, until when, and which jobs cannot be stopped for
+    it.
+    """
     found = idle.load(ctx.db, ctx.loader, ctx.now_us())
     tag = etag(found)
     return not_modified(request, tag) or answer(found, tag=tag)
@@ -56,46 +59,51 @@ def list_idle(request: Request, ctx: Ctx) -> Response:
 
 @router.post("/{name}/invitations", response_model=api.Invitation, status_code=201)
 def invite(
-    name: Annotated[str, Path(pattern=f"^{NAME}$")], asked: api.NewInvitation, ctx: Ctx, caller: Admin
+    name: Annotated[str, Path(pattern=f"^{NAME}$", description="Name that the node gets.")],
+    asked: api.NewInvitation,
+    ctx: Ctx,
+    caller: Admin,
 ) -> Response:
-    """Invites a machine as a node of this name: the token counts once, and until it expires."""
+    """Invite a machine as a node of this name. The token counts once, and until it expires."""
     found = invitations.invite(ctx.db, caller, name, asked, ctx.now_us())
     return answer(found, status=201, headers={"Cache-Control": "no-store"})
 
 
 @router.post("", response_model=api.NodeToken, status_code=201)
 def join(new: api.NewNode, request: Request, ctx: Ctx, caller: Annotated[Caller, requires("join")]) -> Response:
-    """Lets the invited machine join, with the token of its invitation: answered by the node's own token."""
+    """Join as a node, with the token of an invitation. The answer has the node's own token."""
     found = invitations.join(ctx.db, request.app.state.tokens, caller, new, ctx.now_us())
     return answer(found, status=201, headers={"Cache-Control": "no-store"})
 
 
 @router.post("/{name}/drain", response_model=api.Node)
 def drain(
-    name: str,
+    name: NodePath,
     ctx: Ctx,
     caller: Admin,
     stop_jobs: Annotated[bool, Query(description="Also ask its jobs to save their work and wait elsewhere.")] = False,
     new: api.NewDrain | None = None,
 ) -> Response:
-    """Gives the node no new jobs; those that run go on unless `stop_jobs` is given."""
+    """Drain a node: it gets no new jobs. Those that run go on unless `stop_jobs` is given."""
     message = new.message if new is not None else ""
     return answer(administration.drain(ctx.db, caller, name, ctx.now_us(), stop_jobs=stop_jobs, message=message))
 
 
 @router.post("/{name}/resume", response_model=api.Node)
-def resume(name: str, ctx: Ctx, caller: Admin) -> Response:
-    """Lets the node take jobs again; ``conflict`` in its maintenance."""
+def resume(name: NodePath, ctx: Ctx, caller: Admin) -> Response:
+    """Resume a drained node, so that it takes jobs again. ``conflict`` in its maintenance."""
     return answer(administration.resume(ctx.db, caller, name, ctx.now_us()))
 
 
 @router.post("/{name}/devices/{device}/return", response_model=api.Node)
-def return_device(name: str, device: str, ctx: Ctx, caller: Admin) -> Response:
-    """Returns a device, by index or UUID, to use that a fault has put out of use; ``conflict`` for any other."""
+def return_device(
+    name: NodePath, device: Annotated[str, Path(description="Index or UUID of the device.")], ctx: Ctx, caller: Admin
+) -> Response:
+    """Return a device to use that a fault has put out of use. ``conflict`` for any other."""
     return answer(administration.return_device(ctx.db, caller, name, device, ctx.now_us()))
 
 
 @router.post("/{name}/declare-dead", response_model=api.Node)
-def declare_dead(name: str, ctx: Ctx, caller: Admin) -> Response:
-    """An administrator's word that a silent node and all that ran on it are gone: its jobs are retried or fail."""
+def declare_dead(name: NodePath, ctx: Ctx, caller: Admin) -> Response:
+    """Declare a silent node dead, with all that ran on it. Its jobs are retried or fail."""
     return answer(administration.declare_dead(ctx.db, caller, name, ctx.now_us()))

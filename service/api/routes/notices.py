@@ -20,7 +20,7 @@ Admin = Annotated[Caller, requires("admin")]
 
 @router.get("/notices", response_model=api.Notices, dependencies=[requires("read")])
 def show_notices(request: Request, ctx: Ctx) -> Response:
-    """The pause of the queue and the announcement, as far as there are any."""
+    """Show the pause of the queue and the announcement."""
     found = notices.get_notices(ctx.db, ctx.now_us())
     tag = etag(found)
     return not_modified(request, tag) or answer(found, tag=tag)
@@ -28,23 +28,23 @@ def show_notices(request: Request, ctx: Ctx) -> Response:
 
 @router.put("/pause", response_model=api.Notices)
 def pause(new: api.NewPause, caller: Admin, ctx: Ctx) -> Response:
-    """Lets no job start, and none be preempted, until it is taken away; those that run go on."""
+    """Pause the queue. No job starts, and none is preempted, until it is taken away; those that run go on."""
     return answer(notices.pause(ctx.db, caller, new, ctx.now_us()))
 
 
 @router.delete("/pause", response_model=api.Notices)
 def resume(caller: Admin, ctx: Ctx) -> Response:
-    """Lets jobs start again."""
+    """Resume the queue, so that jobs start again."""
     return answer(notices.resume(ctx.db, caller, ctx.now_us()))
 
 
 @router.put("/announcement", response_model=api.Notices)
 def announce(new: api.NewAnnouncement, caller: Admin, ctx: Ctx) -> Response:
-    """Tells everybody something, in place of what they were told before."""
+    """Announce something to everybody. It takes the place of what they were told before."""
     return answer(notices.announce(ctx.db, caller, new, ctx.now_us()))
 
 
 @router.delete("/announcement", response_model=api.Notices)
 def withdraw(caller: Admin, ctx: Ctx) -> Response:
-    """Takes the announcement away."""
+    """Withdraw the announcement."""
     return answer(notices.withdraw(ctx.db, caller, ctx.now_us()))

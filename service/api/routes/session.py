@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from fastapi import Depends, Request, Response
+from fastapi import Depends, Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from service.api import auth, sign_in_page
@@ -22,11 +22,14 @@ router = api_router("session", "/session")
 
 Ctx = Annotated[Context, Depends(context)]
 Reader = Annotated[Caller, requires("read")]
+State = Annotated[str, Query(description="By which the attempt is known again.")]
+Code = Annotated[str, Query(description="The provider's code.")]
+Error = Annotated[str, Query(description="Why the provider refuses.")]
 
 
 @router.post("", status_code=201, response_model=api.User)
 def sign_in(request: Request, asked: api.SignIn, ctx: Ctx) -> Response:
-    """Opens a session with a token or a one-time code; the answer sets its cookie."""
+    """Sign in with a token or a one-time code. The answer sets the session's cookie."""
     limits: SignInLimits = request.app.state.sign_in_limits
     counted = limits.begin(request.client.host if request.client else "")
     token_id = _token_id(request, asked)
@@ -52,13 +55,13 @@ def _token_id(request: Request, asked: api.SignIn) -> str | None:
 
 @router.get("/ways", response_model=api.SignInWays)
 def list_ways(ctx: Ctx) -> Response:
-    """Ways to sign in beside tokens and codes; anybody may ask."""
+    """List ways to sign in beside tokens and codes. Anybody may ask."""
     return answer(api.SignInWays(oidc=ctx.settings.oidc_issuer))
 
 
 @router.get("/oidc", status_code=302, response_class=RedirectResponse)
 def begin_oidc(request: Request, ctx: Ctx) -> Response:
-    """Leads to the provider of OpenID Connect, with a cookie by which this browser is known again."""
+    """Begin a sign-in by OpenID Connect. Leads to the provider, with a cookie by which this browser is known again."""
     attempts: oidc.Attempts = request.app.state.oidc_attempts
     attempt = attempts.begin()
     try:
@@ -71,8 +74,8 @@ def begin_oidc(request: Request, ctx: Ctx) -> Response:
 
 
 @router.get("/oidc/callback", status_code=302, response_class=RedirectResponse)
-def end_oidc(request: Request, ctx: Ctx, state: str = "", code: str = "", error: str = "") -> Response:
-    """Comes back from the provider: opens a session, and leads to the dashboard; a browser gets a refusal as a page."""
+def end_oidc(request: Request, ctx: Ctx, state: State = "", code: Code = "", error: Error = "") -> Response:
+    """End a sign-in by OpenID Connect. Leads to the dashboard; a browser gets a refusal as a page."""
     limits: SignInLimits = request.app.state.sign_in_limits
     who: list[str] = []
     try:
@@ -122,14 +125,14 @@ def _redirect_uri(request: Request) -> str:
 
 @router.delete("", status_code=204)
 def sign_out(request: Request, response: Response, caller: Reader, ctx: Ctx) -> None:
-    """Ends the session and clears its cookie."""
+    """Sign out, which ends the session and clears its cookie."""
     sessions.close_session(ctx.db, request.app.state.tokens, caller, ctx.now_us())
     auth.drop_cookie(ctx, response, request.url.scheme)
 
 
 @router.post("/codes", status_code=201, response_model=api.SignInCode)
 def make_code(request: Request, caller: Reader, ctx: Ctx) -> Response:
-    """A code for a login link; it counts once and for five minutes."""
+    """Make a code for a login link of one's own. It counts once and for five minutes."""
     roles.refuse_service_account(caller, "signs in nowhere")
     codes: sessions.Codes = request.app.state.codes
     expires_us = ctx.now_us() + sessions.CODE_S * 1_000_000

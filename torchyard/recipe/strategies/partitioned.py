@@ -16,6 +16,7 @@ class ModelParallel(StrategyOptions):
 
     cuts: ClassVar[bool] = True
     name: Literal["model_parallel"] = "model_parallel"
+    """The strategy."""
     data_parallel: Count = 1
     """Replicas of the split model, each in a process of its own under DistributedDataParallel."""
     devices: Annotated[int, Field(ge=2)] | None = None
@@ -48,7 +49,9 @@ class Pipeline(StrategyOptions):
     whole_gradients: ClassVar[bool] = False
     cuts: ClassVar[bool] = True
     name: Literal["pipeline"] = "pipeline"
+    """The strategy."""
     schedule: Literal["gpipe", "1f1b", "interleaved"] = "gpipe"
+    """Order in which forward and backward passes of microbatches alternate."""
     microbatches: Count = 4
     """Parts of a batch; must divide `batch_size`."""
     stages_per_rank: Annotated[int, Field(ge=2)] = 2
@@ -87,6 +90,7 @@ class Fsdp(StrategyOptions):
 
     whole_gradients: ClassVar[bool] = False
     name: Literal["fsdp"] = "fsdp"
+    """The strategy."""
     tensor_parallel: Count = 1
     """Ranks that also share each layer's computation: the inner dimension of the device mesh."""
     reshard_after_forward: bool = True
@@ -108,6 +112,7 @@ class TensorParallel(StrategyOptions):
 
     whole_gradients: ClassVar[bool] = False
     name: Literal["tensor_parallel"] = "tensor_parallel"
+    """The strategy."""
 
     def pass_size(self, batch_size: int, processes: int, devices: int) -> int:  # noqa: ARG002 (one share)
         return batch_size

@@ -15,6 +15,7 @@ class Single(OneProcess):
     """One process, one device, no communication."""
 
     name: Literal["single"] = "single"
+    """The strategy."""
 
     def processes(self, devices: int) -> int:
         if devices > 1:
@@ -33,6 +34,7 @@ class Dp(OneProcess):
     }
 
     name: Literal["dp"] = "dp"
+    """The strategy."""
     first_device_batch: Count | None = None
     """Samples of the first device, which also gathers; the others take `batch_size` (balanced DataParallel)."""
     loss_in_model: bool = False
@@ -59,6 +61,7 @@ class Broadcast(StrategyOptions):
     """Gradients are reduced to rank 0, averaged there and broadcast by hand: the step between dp and ddp."""
 
     name: Literal["broadcast"] = "broadcast"
+    """The strategy."""
 
 
 class ParameterServer(StrategyOptions):
@@ -66,6 +69,7 @@ class ParameterServer(StrategyOptions):
 
     whole_gradients: ClassVar[bool] = False
     name: Literal["parameter_server"] = "parameter_server"
+    """The strategy."""
     servers: Count = 1
     """Servers, extra processes without a GPU; the parameters are spread over them by size."""
     asynchronous: Annotated[bool, Field(alias="async")] = False
@@ -102,6 +106,7 @@ class Ring(StrategyOptions):
     """Gradients are summed by a ring all-reduce written on send and receive."""
 
     name: Literal["ring"] = "ring"
+    """The strategy."""
 
 
 class Ddp(StrategyOptions):
@@ -114,6 +119,7 @@ class Ddp(StrategyOptions):
     }
 
     name: Literal["ddp"] = "ddp"
+    """The strategy."""
     find_unused_parameters: bool = False
     """For models that leave parameters out of some forward passes; off, because each step then walks the graph."""
     static_graph: bool = False
