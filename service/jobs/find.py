@@ -1,23 +1,22 @@
 """Lists of jobs: filters and cursors."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, ScalarSelect, Select, func, or_, select, true, union, union_all
+from sqlalchemy import ColumnElement, Connection, ScalarSelect, Select, func, or_, select, union, union_all
 
 from service.db.models import Group, Job, MetricSeries, Tag, User
 from service.db.records.jobs import JobVersion
 from service.errors import field_problem
 from service.identity.callers import Caller
 from service.identity.visibility import readable
-from service.jobs import metric_filter
+from service.jobs import metric_filter, text_search
 from service.jobs.metric_filter import MetricFilter
 from service.jobs.versions import COLUMNS
 from torchyard.states import JobState
 
 MAX_PAGE = 500
-ID_PREFIX = "job-"
 #: Jobs of a state that are counted at most: beyond it a list has "more than" so many.
 MOST = 10_000
 #: Queries that a list is put together from at most.
@@ -48,6 +47,8 @@ class Filters:
     """Jobs that belong to a sweep are shown."""
     metric: Sequence[MetricFilter] = ()
     """All of them must pass."""
+    among: Sequence[int] | None = None
+    """Numbers of all jobs that `q` can match, where they are few (`narrowed`)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +64,7 @@ class Span:
 def page(tx: Connection, caller: Caller, filters: Filters, span: Span) -> tuple[list[JobVersion], str | None]:
     """Return the versions of the jobs that pass, of the caller's alone, and the cursor of the next page."""
     limit = span.limit
+    filters = narrowed(tx, filters)
     ordered = [_ordered(caller, each, span) for each in _alternatives(filters)]
     numbers = union_all(*(select(each.subquery().c.number) for each in ordered)).subquery()
     some = select(numbers.c.number).order_by(_by(numbers.c.number, span)).limit(limit + 1).offset(span.offset)
@@ -76,6 +78,7 @@ def page(tx: Connection, caller: Caller, filters: Filters, span: Span) -> tuple[
 def counts(tx: Connection, caller: Caller, filters: Filters, most: int = MOST) -> dict[JobState, int]:
     """Count the jobs that pass, by state, up to `most` of each; states without any are left out."""
     found: dict[JobState, int] = {}
+    filters = narrowed(tx, filters)
     for state in filters.state or JobState:
         numbers = [_numbers(caller, each) for each in _alternatives(replace(filters, state=[state]))]
         some = numbers[0] if len(numbers) == 1 else select(union(*numbers).subquery())
@@ -84,12 +87,18 @@ def counts(tx: Connection, caller: Caller, filters: Filters, most: int = MOST) -
     return found
 
 
+def narrowed(tx: Connection, filters: Filters) -> Filters:
+    """Return filters that name the jobs which the text can match, if it can match few."""
+    words = (filters.q or "").strip()
+    return replace(filters, among=text_search.candidates(tx, words) if words else None)
+
+
 def _alternatives(filters: Filters) -> list[Filters]:
     """Return filters that together let the same jobs pass, each by one value of a kind.
 
     The newest jobs with one value are read from an index in their order; an OR of several would be sorted, all of it.
     """
-    states = [[state] for state in filters.state] or [[]]
+    states = [[state] for state in filters.state if filters.among is None] or [list(filters.state)]
     tags = [[tag] for tag in dict.fromkeys(filters.tag)] or [[]]
     if len(states) * len(tags) > MOST_ALTERNATIVES:
         return [filters]
@@ -119,6 +128,8 @@ def _place(filters: Filters) -> Any:
 def _numbers(caller: Caller, filters: Filters) -> Select[Any]:
     place = _place(filters)
     query: Select[Any] = select(place.label("number")).distinct()
+    if filters.among is not None:
+        query = query.where(place.in_(filters.among))
     if place is Tag.number:
         query = query.join(Job, Tag.number == Job.number).where(Tag.tag == filters.tag[0])
         filters = replace(filters, tag=())
@@ -147,8 +158,7 @@ def filtered(query: Query, caller: Caller, filters: Filters) -> Query:
         query = query.where(Job.project == filters.project)
     if filters.tag:
         query = query.where(_tagged(filters.tag))
-    if filters.q or filters.refs:
-        query = query.where(*([_matches(filters.q.strip())] if filters.q else []), _named(filters.refs))
+    query = query.where(*_asked(filters))
     if filters.group:
         query = query.where(Job.group_id == _group(filters.group))
     if not filters.trials:
@@ -174,19 +184,14 @@ def _group(ref: str) -> ScalarSelect[str] | str:
     return ref
 
 
+def _asked(filters: Filters) -> Iterator[ColumnElement[bool]]:
+    if words := (filters.q or "").strip():
+        yield text_search.matches(words)
+    if filters.refs:
+        yield _named(filters.refs)
+
+
 def _named(refs: Sequence[str]) -> ColumnElement[bool]:
-    """Return the condition of jobs that are named by number or id; without names it holds of all."""
-    if not refs:
-        return true()
+    """Return the condition of jobs that are named by number or id."""
     numbers = [int(ref) for ref in refs if ref.isascii() and ref.isdigit() and len(ref) <= 18]
     return or_(Job.number.in_(numbers), Job.id.in_(refs))
-
-
-def _matches(words: str) -> ColumnElement[bool]:
-    """Return the condition of a name, and of an id or number where the words can be one; names are in an index."""
-    alternatives = [Job.name.icontains(words, autoescape=True)]
-    if words.startswith(ID_PREFIX):
-        alternatives.append(Job.id.startswith(words, autoescape=True))
-    if words.isascii() and words.isdigit() and len(words) <= 18:
-        alternatives.append(Job.number == int(words))
-    return or_(*alternatives)
