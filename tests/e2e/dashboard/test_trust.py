@@ -101,6 +101,7 @@ def test_who_may_not_change_a_job_is_offered_nothing_that_is_refused(
         page.goto(f"/jobs/{job['number']}")
         expect(page.get_by_role("button", name="Rerun")).to_be_visible()
         expect(page.get_by_role("button", name="Cancel")).to_be_hidden()
+        expect(page.get_by_role("button", name="Edit")).to_be_hidden()
         expect(page.get_by_role("button", name="Hold")).to_be_hidden()
 
 

@@ -35,6 +35,16 @@ export function problem(status: number, body: unknown): ApiError {
   return new ApiError(status, text, Array.isArray(errors) ? errors as ApiError["fields"] : []);
 }
 
+/** What is wrong with each of some fields of a form, and the error itself where it is about anything else. */
+export function atFields<Key extends string>(error: unknown, keys: readonly Key[]) {
+  const complaints = error instanceof ApiError ? error.fields : [];
+  const found = complaints.map(({ field, message }) => ({ key: keys.find((one) => one === field.split(".")[0]), message }));
+  const fields = Object.fromEntries(
+    found.flatMap(({ key, message }) => (key === undefined ? [] : [[key, message]])),
+  ) as Partial<Record<Key, string>>;
+  return { fields, rest: found.length > 0 && found.every(({ key }) => key !== undefined) ? null : error };
+}
+
 /** The text at an address. */
 export async function fetchText(address: string): Promise<string> {
   return await (await fetched(address)).text();

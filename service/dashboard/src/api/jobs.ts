@@ -3,6 +3,7 @@ import {
 } from "@tanstack/react-query";
 
 import { BUDGET, compact, type Detail, type Range } from "../lib/buckets";
+import type { Edits } from "../lib/edits";
 import { type Axis, mergeSeries } from "../lib/series";
 import { isFinal } from "../lib/states";
 import { client, unwrap } from "./client";
@@ -245,6 +246,12 @@ export const useDiscard = () =>
   useChange((id: string) => unwrap(client.POST("/api/v1/jobs/{job_id}/discard", ofJob(id))));
 export const useBringOutputs = () =>
   useChange((id: string) => unwrap(client.POST("/api/v1/jobs/{job_id}/outputs/bring", ofJob(id))));
+/** Changes a job as it is shown. */
+export const useEdit = () =>
+  useChange(({ job, edits }: { job: Job; edits: Edits }) => {
+    const params = { ...ofJob(job.id).params, header: { "if-match": `"${job.version}"` } };
+    return unwrap(client.PATCH("/api/v1/jobs/{job_id}", { params, body: edits }));
+  });
 export const useHold = () => useChange((id: string) => unwrap(client.POST("/api/v1/jobs/{job_id}/hold", ofJob(id))));
 export const useRelease = () =>
   useChange((id: string) => unwrap(client.POST("/api/v1/jobs/{job_id}/release", ofJob(id))));

@@ -11,8 +11,9 @@ import { Dialog } from "../ui/Dialog";
 import { Notice } from "../ui/Notice";
 import { useResource } from "../ui/useResource";
 import { DiscardDialog } from "./Discard";
+import { EditDialog } from "./EditDialog";
 
-type Asked = "cancel" | "rerun" | "discard";
+type Asked = "cancel" | "edit" | "rerun" | "discard";
 
 export function Actions({ job }: { job: Job }) {
   const allowed = actionsFor(job, useSettings().data);
@@ -20,6 +21,9 @@ export function Actions({ job }: { job: Job }) {
   return (
     <div className="actions">
       <Requests job={job} allowed={allowed} />
+      {allowed.has("edit") && (
+        <button type="button" className="button" onClick={() => setAsking("edit")}>Edit</button>
+      )}
       {allowed.has("rerun") && (
         <button type="button" className="button" onClick={() => setAsking("rerun")}>Rerun</button>
       )}
@@ -54,7 +58,7 @@ function Requests({ job, allowed }: { job: Job; allowed: ReadonlySet<Action> }) 
 }
 
 function Question({ asked, job, onClose }: { asked: Asked; job: Job; onClose: () => void }) {
-  const Asking = { cancel: CancelDialog, rerun: RerunDialog, discard: DiscardDialog }[asked];
+  const Asking = { cancel: CancelDialog, edit: EditDialog, rerun: RerunDialog, discard: DiscardDialog }[asked];
   return <Asking job={job} onClose={onClose} />;
 }
 

@@ -5,7 +5,7 @@ import { ACTS, useBulk } from "../api/table";
 import type { Job } from "../api/types";
 import { words } from "../lib/bulk";
 import { plural } from "../lib/format";
-import { mayChange } from "../lib/rights";
+import { mayChange, prioritiesOf } from "../lib/rights";
 import { actionsFor, isFinal } from "../lib/states";
 import { Dialog } from "../ui/Dialog";
 import { Field } from "../ui/Field";
@@ -30,7 +30,7 @@ export function BulkBar({ jobs, onClear }: { jobs: readonly Job[]; onClear: () =
   const runnable = jobs.filter((job) => actionsFor(job, viewer).has("rerun"));
   const own = jobs.filter((job) => mayChange(viewer, job));
   const alive = own.filter(({ state }) => !isFinal(state));
-  const priorities = ["low", "normal", "high", ...(mayAdminister(viewer) ? ["urgent"] as const : [])] as const;
+  const priorities = prioritiesOf(mayAdminister(viewer));
 
   /** Does it, tells of it, and offers to do the opposite to what was done. */
   const run = async (some: readonly Job[], act: Act, verb: string, undo: Act | null = null) => {

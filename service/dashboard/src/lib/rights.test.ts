@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 
-import { mayAdministerProject, mayChange, mayEndToken, maySubmit, type Viewer } from "./rights";
+import { mayAdministerProject, mayChange, mayEndToken, maySubmit, prioritiesOf, type Viewer } from "./rights";
 
 const viewer = (name: string, ...scopes: string[]): Viewer => ({ user: { name }, scopes });
 const work = { user: "ana", project: "vision" };
@@ -48,4 +48,9 @@ it("ends no token that may more than the one in use", () => {
   expect(mayEndToken(viewer("ana", "read"), { scopes: ["submit"] })).toBe(false);
   expect(mayEndToken(viewer("root", "admin", "read", "submit"), { scopes: ["node"] })).toBe(true);
   expect(mayEndToken(null, { scopes: ["read"] })).toBe(false);
+});
+
+it("keeps urgent jobs for administrators", () => {
+  expect(prioritiesOf(false)).toEqual(["low", "normal", "high"]);
+  expect(prioritiesOf(true)).toEqual(["low", "normal", "high", "urgent"]);
 });

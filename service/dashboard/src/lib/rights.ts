@@ -1,3 +1,5 @@
+import type { Job } from "../api/types";
+
 /** Who looks at a page, as `GET /settings` tells. */
 export interface Viewer {
   user: { name: string; role?: string };
@@ -12,6 +14,11 @@ export interface Viewer {
 function roleIn(viewer: Viewer, project: string): string {
   if (viewer.scopes.includes("admin")) return "administrator";
   return viewer.roles?.[project] ?? (viewer.user.role === "viewer" ? "viewer" : "member");
+}
+
+/** Priorities that a viewer may give to a job: urgent ones overtake everybody. */
+export function prioritiesOf(administers: boolean): readonly Job["priority"][] {
+  return ["low", "normal", "high", ...(administers ? ["urgent" as const] : [])];
 }
 
 /** Whether a viewer submits at all, to some project. */

@@ -26,10 +26,10 @@ it("knows what ends a job", () => {
 });
 
 it("offers what a state allows", () => {
-  expect(job("running")).toEqual(["cancel", "checkpoint", "rerun", "stacks"]);
-  expect(job("queued")).toEqual(["cancel", "hold", "rerun"]);
-  expect(job("queued", { held: true })).toEqual(["cancel", "release", "rerun"]);
-  expect(job("stopping", { stop: "cancel" })).toEqual(["rerun"]);
+  expect(job("running")).toEqual(["cancel", "checkpoint", "edit", "rerun", "stacks"]);
+  expect(job("queued")).toEqual(["cancel", "edit", "hold", "rerun"]);
+  expect(job("queued", { held: true })).toEqual(["cancel", "edit", "release", "rerun"]);
+  expect(job("stopping", { stop: "cancel" })).toEqual(["edit", "rerun"]);
   expect(job("succeeded")).toEqual(["discard", "rerun"]);
   expect(job("failed", { discarded_at: "2026-01-01T00:00:00Z" })).toEqual(["rerun"]);
 });

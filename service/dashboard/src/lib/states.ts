@@ -46,7 +46,7 @@ export function countsPerTab(counts: Partial<Record<string, number>>, most: numb
   ) as Record<TabKey, string>;
 }
 
-export type Action = "cancel" | "rerun" | "checkpoint" | "stacks" | "hold" | "release" | "discard";
+export type Action = "cancel" | "rerun" | "checkpoint" | "stacks" | "edit" | "hold" | "release" | "discard";
 
 type Acted = Pick<Job, "user" | "project" | "state" | "held" | "stop" | "discarded_at">;
 
@@ -55,6 +55,7 @@ export function actionsFor(job: Acted, viewer: Viewer | null | undefined): Reado
   const actions = new Set<Action>(maySubmit(viewer, job.project) ? ["rerun"] : []);
   if (!mayChange(viewer, job)) return actions;
   if (isFinal(job.state)) return job.discarded_at == null ? actions.add("discard") : actions;
+  actions.add("edit");
   if (job.stop !== "cancel") actions.add("cancel");
   if (job.state === "running") actions.add("checkpoint").add("stacks");
   if (job.state === "queued") actions.add(job.held ? "release" : "hold");

@@ -1,0 +1,23 @@
+import { expect, test } from "vitest";
+
+import { editsBetween, textsOf } from "./edits";
+
+const job = { name: "resnet", priority: "normal", tags: ["a", "b"], spec: { time_limit: 7_200 } } as const;
+const before = textsOf({ ...job, tags: [...job.tags] });
+
+test("a form begins with the job's fields", () => {
+  expect(before).toEqual({ name: "resnet", priority: "normal", tags: "a, b", timeLimit: "2h" });
+  expect(textsOf({ ...job, tags: [], spec: { time_limit: null } })).toMatchObject({ tags: "", timeLimit: "" });
+});
+
+test("only what was typed anew is sent", () => {
+  expect(editsBetween(before, before)).toEqual({});
+  expect(editsBetween(before, { ...before, name: " vit ", tags: "b,  c," })).toEqual({ name: "vit", tags: ["b", "c"] });
+  expect(editsBetween(before, { ...before, priority: "high", timeLimit: "4h" })).toEqual({
+    priority: "high", time_limit: "4h",
+  });
+});
+
+test("an empty time limit takes the limit away", () => {
+  expect(editsBetween(before, { ...before, timeLimit: " " })).toEqual({ time_limit: null });
+});
