@@ -4,7 +4,8 @@ import type uPlot from "uplot";
 import { useCurves } from "../api/compare";
 import type { Curves } from "../api/types";
 import type { Range } from "../lib/buckets";
-import { metric } from "../lib/format";
+import { metric, tick } from "../lib/format";
+import { wordsOf } from "../lib/metricNames";
 import { type Grid, type Run, toGrid } from "../lib/runs";
 import type { Axis } from "../lib/series";
 import { useTheme } from "../lib/theme";
@@ -73,7 +74,7 @@ function Drawn({ name, runs, hidden, settings, view, range, version, onCurves }:
   }, [curves.data, curves.isRough, range, name, onCurves]);
   const data = useMemo(() => (grid === null ? null : dataOf(grid, hidden, smoothing)), [grid, hidden, smoothing]);
   const readout = useRef<HTMLSpanElement>(null);
-  const [canvas, plot] = usePlot({ runs, axis, logarithmic, view, grid, data, readout });
+  const [canvas, plot] = usePlot({ name, runs, axis, logarithmic, view, grid, data, readout });
   const onKeyDown = (event: KeyboardEvent) => {
     const { min, max } = plot.current?.scales.x ?? {};
     if (typeof min === "number" && typeof max === "number" && onKey(event.key, { start: min, end: max }, view)) {
@@ -112,6 +113,7 @@ function onKey(key: string, shown: Range, view: View): boolean {
 }
 
 interface Inputs {
+  name: string;
   runs: readonly Run[];
   axis: Axis;
   logarithmic: boolean;
@@ -121,7 +123,7 @@ interface Inputs {
   readout: React.RefObject<HTMLSpanElement | null>;
 }
 
-function usePlot({ runs, axis, logarithmic, view, grid, data, readout }: Inputs) {
+function usePlot({ name, runs, axis, logarithmic, view, grid, data, readout }: Inputs) {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>(undefined);
   const latest = useRef({ grid, data });
@@ -134,10 +136,12 @@ function usePlot({ runs, axis, logarithmic, view, grid, data, readout }: Inputs)
     const element = place.current;
     const first = latest.current.data;
     if (element === null || first === null || !ready) return;
+    const words = wordsOf(name);
     const made = makePlot(element, {
-      runs, byStep: axis === "step", logarithmic, width: element.clientWidth, height: HEIGHT, view,
+      runs, byStep: axis === "step", logarithmic, width: element.clientWidth, height: HEIGHT, view, words: words ?? tick,
       onHover: (row, run) => {
-        if (readout.current !== null) readout.current.textContent = told(latest.current.grid, runs, axis, row, run);
+        if (readout.current === null) return;
+        readout.current.textContent = told(latest.current.grid, runs, { axis, words: words ?? metric }, row, run);
       },
     }, first);
     plot.current = made;
@@ -150,7 +154,7 @@ function usePlot({ runs, axis, logarithmic, view, grid, data, readout }: Inputs)
       made.destroy();
       plot.current = undefined;
     };
-  }, [runs, axis, logarithmic, view, theme, ready, readout]);
+  }, [name, runs, axis, logarithmic, view, theme, ready, readout]);
   useEffect(() => {
     if (data !== null) plot.current?.setData(data);
   }, [data]);
@@ -163,11 +167,17 @@ function show(plot: uPlot, range: Range | null): void {
 }
 
 /** What is under the pointer: the step, and the run that is nearest with its value. */
-function told(grid: Grid | null, runs: readonly Run[], axis: Axis, row: number | null, at: number | null): string {
+function told(
+  grid: Grid | null,
+  runs: readonly Run[],
+  { axis, words }: { axis: Axis; words: (value: number) => string },
+  row: number | null,
+  at: number | null,
+): string {
   if (grid === null || row === null) return "";
   const place = where(grid, axis, row);
   const run = at === null ? undefined : runs[at];
-  const value = at === null ? null : valueAt(grid, at, row);
+  const value = at === null ? null : valueAt(grid, at, row, words);
   return run === undefined || value === null ? place : `${run.job.number} ${run.job.name} ${value}, ${place}`;
 }
 
@@ -179,9 +189,9 @@ function where(grid: Grid, axis: Axis, row: number): string {
 }
 
 /** The mean, and the bounds where it stands for several values. */
-function valueAt(grid: Grid, at: number, row: number): string | null {
+function valueAt(grid: Grid, at: number, row: number, words: (value: number) => string): string | null {
   const mean = grid.mean[at]?.[row];
   if (typeof mean !== "number") return null;
   const [low, high] = [grid.low[at]?.[row] ?? mean, grid.high[at]?.[row] ?? mean];
-  return low === high ? metric(mean) : `${metric(mean)} (${metric(low)} to ${metric(high)})`;
+  return low === high ? words(mean) : `${words(mean)} (${words(low)} to ${words(high)})`;
 }

@@ -4,7 +4,7 @@ import { Fragment, useMemo, useRef, useState } from "react";
 
 import type { Curve, Curves, Job } from "../api/types";
 import { download } from "../lib/download";
-import { metric } from "../lib/format";
+import { valueOf } from "../lib/metricNames";
 import { extent, type Run, toCsv } from "../lib/runs";
 import { likelyMode } from "../lib/trials";
 import { Panel } from "../ui/Panel";
@@ -129,12 +129,15 @@ export function RunsTable({ jobs, runs, metrics, exact, hidden, onHidden, onRemo
                   </td>
                   <td><StateChip state={job.state} held={job.held} blocked={job.blocked} /></td>
                   <td>{job.user}</td>
-                  {values.map(({ final, best }, at) => (
-                    <Fragment key={metrics[at]}>
-                      <td className="num value">{final === undefined ? "–" : metric(final)}</td>
-                      <td className="num">{best === undefined ? (final === undefined ? "–" : "…") : metric(best)}</td>
-                    </Fragment>
-                  ))}
+                  {values.map(({ final, best }, at) => {
+                    const words = (value: number | string) => valueOf(metrics[at] ?? "", value);
+                    return (
+                      <Fragment key={metrics[at]}>
+                        <td className="num value">{final === undefined ? "–" : words(final)}</td>
+                        <td className="num">{best === undefined ? (final === undefined ? "–" : "…") : words(best)}</td>
+                      </Fragment>
+                    );
+                  })}
                 </tr>
               );
             })}

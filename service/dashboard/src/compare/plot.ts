@@ -20,6 +20,8 @@ export interface Shape {
   width: number;
   height: number;
   view: View;
+  /** How values are written on the axis. */
+  words: (value: number) => string;
   /** Tells of the row under the pointer, and of the run that is nearest; null for none. */
   onHover: (row: number | null, run: number | null) => void;
 }
@@ -38,7 +40,7 @@ export function makePlot(element: HTMLElement, shape: Shape, data: uPlot.Aligned
   const edge = (color: string): uPlot.Series => (
     { stroke: `color-mix(in srgb, ${color} 35%, transparent)`, width: 1, points: { show: false } }
   );
-  const values = (_: uPlot, splits: (number | null)[]) => splits.map((split) => (split === null ? "" : tick(split)));
+  const values = (_: uPlot, splits: (number | null)[]) => splits.map((split) => (split === null ? "" : shape.words(split)));
   const places = (_: uPlot, splits: number[]) => splits.map((split) => (shape.byStep ? steps(split) : duration(split)));
   const plot: uPlot = new uPlot({
     width: shape.width,

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 
-import { kindOf, unitOf, wordsOf } from "./metricNames";
+import { kindOf, unitOf, valueOf, wordsOf } from "./metricNames";
 
 it.each([
   ["train/loss", "loss"], ["val_loss", "loss"], ["val/accuracy", "accuracy"], ["top5", "accuracy"], ["lr", "other"],
@@ -21,4 +21,10 @@ it("writes values in their units", () => {
     ["2.0 GiB", "0.2500 s", "50 %"],
   );
   expect(wordsOf("loss")).toBeNull();
+});
+
+it("writes a value in its metric's unit, and what is no number as it is", () => {
+  expect(valueOf("memory_peak/rank0", 840_000_000)).toBe("801 MiB");
+  expect(valueOf("val/loss", 0.25)).toBe("0.2500");
+  expect(valueOf("val/loss", "NaN")).toBe("NaN");
 });

@@ -47,6 +47,11 @@ export function wordsOf(name: string): ((value: number) => string) | null {
   return unit === null ? null : WORDS[unit];
 }
 
+/** A value of a metric in its unit; what is no finite number comes as a word. */
+export function valueOf(name: string, value: number | string): string {
+  return typeof value === "number" ? (wordsOf(name) ?? metric)(value) : metric(value);
+}
+
 const WORDS: Record<NonNullable<MetricUnit>, (value: number) => string> = {
   bytes,
   seconds: (value) => (Math.abs(value) < 60 ? `${metric(value)} s` : duration(value)),
