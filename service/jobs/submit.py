@@ -1,7 +1,7 @@
 """Submission of jobs: everything is checked and stored in one transaction, or nothing is."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Select, bindparam, select
 from sqlalchemy.exc import IntegrityError
@@ -24,7 +24,7 @@ from service.storage.store import BlobStore
 from torchyard import api
 from torchyard.api import FieldProblem, Submitters
 from torchyard.ids import JobId
-from torchyard.spec import Priority
+from torchyard.spec import JobSpec, Priority
 from torchyard.spec.restarts import starts_over
 
 
@@ -36,6 +36,13 @@ class Submitted:
     tag: str
     """Its ETag."""
     new: bool = True
+
+
+class Checked(NamedTuple):
+    """A submission that was checked alone, and the spec of the first job that it would make."""
+
+    answer: api.DryRun
+    first: JobSpec
 
 
 #: Trials that a dry run shows.
@@ -55,7 +62,7 @@ def submit(db: Database, store: BlobStore, clock: Clock, submission: Submission)
         return _store(db, clock, submission, plan)
 
 
-def check(db: Database, store: BlobStore, submission: Submission) -> api.DryRun:
+def check(db: Database, store: BlobStore, submission: Submission) -> Checked:
     """Check all that `submit` does, without storing anything."""
     submission = launching.resolve_launcher(db, store, submission)
     plan = planning.plan(submission.spec)
@@ -67,7 +74,7 @@ def check(db: Database, store: BlobStore, submission: Submission) -> api.DryRun:
         dependencies.resolve(tx, submission.caller, submission.spec.after, len(plan.jobs), lock=False)
     if not known:
         note += f"; project {submission.spec.project} would be created"
-    return api.DryRun(
+    answer = api.DryRun(
         spec=submission.spec.model_dump(mode="json"),
         world_size=plan.jobs[0].spec.world_size,
         note=note,
@@ -78,6 +85,7 @@ def check(db: Database, store: BlobStore, submission: Submission) -> api.DryRun:
             if plan.sweep
         ],
     )
+    return Checked(answer, plan.jobs[0].spec)
 
 
 def _store(db: Database, clock: Clock, submission: Submission, plan: planning.SubmissionPlan) -> Submitted:

@@ -75,7 +75,7 @@ def entries(tx: Connection, seen: QueueSnapshot, caller: Caller, start: int, lim
             gpus=waiting.gpus,
             held=waiting.ineligible is IneligibleReason.HELD,
             reason=words[id(found[waiting.job])],
-            **_when(expected.get(waiting.job)),
+            **expected_times(expected.get(waiting.job)),
         )
         for number, waiting in enumerate(some, start + 1)
     ]
@@ -145,7 +145,7 @@ def _why_waiting(tx: Connection, estimator: Estimator, job: JobRecord, seen: Que
         reasons=told + job_status.before(tx, job) + _advice(tx, waiting, seen),
         position=place,
         alternatives=[variants.presented(job.number, each) for each in other],
-        **_when(expected),
+        **expected_times(expected),
     )
 
 
@@ -153,7 +153,15 @@ def _p50(expected: Expected | None) -> int | None:
     return None if expected is None else expected.p50_us
 
 
-def _when(expected: Expected | None) -> dict[str, datetime | None]:
+def strongest_reason(tx: Connection, seen: QueueSnapshot, job: JobId, expected: Expected) -> str:
+    """Return why a job of the queue does not start, or that it does; it need not be stored."""
+    found = {job: DecisionReview(seen.state, seen.now, seen.policy).blockers(job)}
+    told = reasons.reasons(seen.state, job, found[job], _names(tx, seen, found), seen.now, expected.p50_us)
+    return told[0].message
+
+
+def expected_times(expected: Expected | None) -> dict[str, datetime | None]:
+    """Return the fields of an answer that say when a job starts."""
     p50, p90 = (None, None) if expected is None else (expected.p50_us, expected.p90_us)
     return {
         "expected_start_at": None if p50 is None else minute(p50),

@@ -73,7 +73,7 @@ from torchyard.api.notices import Announcement, NewAnnouncement, NewPause, Notic
 from torchyard.api.problems import FieldProblem, Problem
 from torchyard.api.queue import Alternative, Calibration, QueueEntry, Reason, SourceCalibration, Why
 from torchyard.api.secrets import Secret, SecretValue
-from torchyard.api.sweeps import DryRun, Group, PlannedTrial
+from torchyard.api.sweeps import DryRun, Group, PlannedStart, PlannedTrial
 from torchyard.api.timeline import DeviceAllocation, DeviceTimeline, NodeTimeline, Timeline, TimelineJob
 
 __all__ = [
@@ -133,6 +133,7 @@ __all__ = [
     "Output",
     "Page",
     "Pause",
+    "PlannedStart",
     "PlannedTrial",
     "Problem",
     "Progress",

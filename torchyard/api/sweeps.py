@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from torchyard.api.base import Resource
-from torchyard.api.jobs import Job
+from torchyard.api.jobs import HeldDevice, Job
 from torchyard.states import JobState
 
 
@@ -59,6 +59,8 @@ class DryRun(Resource):
     """How many jobs a sweep would make; null: it is none."""
     first_trials: list["PlannedTrial"] = []
     """The first of those jobs."""
+    start: "PlannedStart | None" = None
+    """Where and when it would start, of a sweep its first trial."""
 
 
 class PlannedTrial(Resource):
@@ -68,3 +70,18 @@ class PlannedTrial(Resource):
     """Name of the job."""
     parameters: dict[str, Any]
     """Its values of the sweep's parameters."""
+
+
+class PlannedStart(Resource):
+    """Where and when a job would start if it were submitted now."""
+
+    position: int
+    """Place in the queue, from 1."""
+    reason: str
+    """What it would wait for, or that it would start at once."""
+    expected_start_at: datetime | None
+    """When it would start in half of such cases; null where that cannot be told."""
+    expected_start_p90_at: datetime | None
+    """When it would start at the latest in nine of ten such cases; null where that cannot be told."""
+    devices: list[HeldDevice]
+    """Devices that it would then get; none where no start can be told."""

@@ -211,6 +211,8 @@ def _check(client: "Client", draft: "Draft", json: bool) -> None:
     else:
         each = f"{checked.trials} jobs, each of " if checked.trials else ""
         common.note(f"the spec is fine: {each}{checked.world_size} processes. {checked.note}".strip())
+        if checked.start is not None:
+            common.note(f"submitted now, it is at place {checked.start.position}: {checked.start.reason}")
         _show_trials(checked)
 
 

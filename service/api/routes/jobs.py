@@ -22,7 +22,7 @@ from service.identity.callers import Caller
 from service.infra.etags import etag as make_etag
 from service.jobs import body, change, find, queries, sizing, submit
 from service.jobs.submission import Submission
-from service.queue import waiting_jobs
+from service.queue import planned_start, waiting_jobs
 from torchyard import api
 from torchyard.spec import JobSpec
 
@@ -58,7 +58,10 @@ async def raw_body(request: Request, caller: Submitter) -> bytes:
     return await request.body()
 
 
-@router.post("", status_code=201, response_model=api.Job | api.Group, openapi_extra=_SPEC_BODY)
+_CHECKED: dict[int | str, dict[str, Any]] = {200: {"model": api.DryRun, "description": "Checked alone, by `dry_run`"}}
+
+
+@router.post("", status_code=201, response_model=api.Job | api.Group, responses=_CHECKED, openapi_extra=_SPEC_BODY)
 def submit_job(
     request: Request,
     raw: Annotated[bytes, Depends(raw_body)],
@@ -70,8 +73,9 @@ def submit_job(
 ) -> Response:
     """Submit a job, or a sweep of many. With `sweep` the answer is a `Group`, and Location is below ``/groups``.
 
-    With `dry_run` it is only checked (200, a `DryRun`). Either all jobs of a sweep are stored, or none is. `after`
-    names jobs that exist and that the caller may read, so no two can wait for each other.
+    With `dry_run` it is only checked, and told where and when it would start (200, a `DryRun`). Either all jobs of a
+    sweep are stored, or none is. `after` names jobs that exist and that the caller may read, so no two can wait for
+    each other.
     """
     data, sized = sizing.resolve_gpus(ctx.db, caller, body.parse(raw, request.headers.get("content-type", "")))
     spec = body.check(data)
@@ -82,7 +86,7 @@ def submit_job(
         caller=caller, spec=spec, launcher_reason=reason, advice=sized or None, received_us=received_us, **keyed
     )
     if dry_run:
-        return answer(submit.check(ctx.db, ctx.store, submission))
+        return _checked(ctx, submission)
     return _created(submit.submit(ctx.db, ctx.store, ctx.now_us, submission))
 
 
@@ -90,6 +94,13 @@ def _idempotent(key: str | None, *parts: bytes) -> dict[str, Any]:
     if idempotency.check(key) is None:
         return {}
     return {"key": key, "fingerprint": idempotency.fingerprint(*parts)}
+
+
+def _checked(ctx: Context, submission: Submission) -> Response:
+    checked, first = submit.check(ctx.db, ctx.store, submission)
+    planned = planned_start.PlannedJob(submission.caller, first, submission.restore_checkpoint)
+    start = planned_start.forecast(ctx.db, ctx.loader, ctx.estimator, ctx.now_us(), planned)
+    return answer(checked.model_copy(update={"start": start}))
 
 
 def _created(submitted: submit.Submitted) -> Response:
@@ -252,20 +263,26 @@ def discard_job(job_id: JobPath, caller: Submitter, ctx: Ctx) -> Response:
     return _presented(ctx, caller, discard.discard(ctx.db, ctx.store, ctx.now_us, caller, job_id))
 
 
-@router.post("/{job_id}/rerun", status_code=201, response_model=api.Job)
+@router.post("/{job_id}/rerun", status_code=201, response_model=api.Job, responses=_CHECKED)
 def rerun_job(
     request: Request,
     job_id: JobPath,
     caller: Submitter,
     ctx: Ctx,
     rerun: api.Rerun | None = None,
+    dry_run: bool = False,
     idempotency_key: Key = None,
 ) -> Response:
-    """Submit the spec of a job again as a new job. It begins with a checkpoint if asked."""
+    """Submit the spec of a job again as a new job. It begins with a checkpoint if asked.
+
+    With `dry_run` it is only checked, and told where and when it would start (200, a `DryRun`).
+    """
     asked = rerun or api.Rerun()
     body.check_values(dict(asked))
     keyed = _idempotent(idempotency_key, b"rerun", job_id.encode(), asked.model_dump_json().encode())
     submission = change.prepare_rerun(ctx.db, caller, job_id, asked, keyed)
+    if dry_run:
+        return _checked(ctx, submission)
     submission = replace(submission, received_us=request.scope.get(RECEIVED))
     return _created(submit.submit(ctx.db, ctx.store, ctx.now_us, submission))
 

@@ -53,7 +53,9 @@ def yard(
 def test_a_spec_is_checked_submitted_and_shown(yard: Callable[..., Done], code: Path) -> None:
     file = code / "job.yaml"
     file.write_text("name: one\ncommand: [train.py]\nlauncher: python\ncode: .\nresources: {gpus: 0}\ntags: [a]\n")
-    assert "the spec is fine" in yard("submit", "--dry-run", str(file)).err
+    told = yard("submit", "--dry-run", str(file)).err
+    assert "the spec is fine" in told
+    assert "submitted now, it is at place " in told
     assert yard("ls").err.startswith("no jobs")
     submitted = yard("submit", str(file), "--set", "priority=high")
     assert (submitted.code, submitted.out) == (0, "1\n")

@@ -221,6 +221,14 @@ export interface Again {
   from: string | null;
   /** Whether a start without a checkpoint finds the files that the job has left. */
   carry: boolean;
+  /** Merged into the spec: null takes a field's default. */
+  changes?: Record<string, unknown>;
+}
+
+/** Submits a job again; without a dry run the answer is the new job. */
+export async function rerun({ job, from, carry, changes = {} }: Again): Promise<Job> {
+  const body = { from_checkpoint: from, carry, changes };
+  return await unwrap(client.POST("/api/v1/jobs/{job_id}/rerun", { ...ofJob(job), body })) as Job;
 }
 
 /** A change to a job; afterwards all that shows jobs is asked for again. */
@@ -237,11 +245,7 @@ function useChange<Input, Output>(change: (input: Input) => Promise<Output>) {
 
 export const useCancel = () =>
   useChange((id: string) => unwrap(client.POST("/api/v1/jobs/{job_id}/cancel", ofJob(id))));
-export const useRerun = () =>
-  useChange(({ job, from, carry }: Again) => {
-    const body = { from_checkpoint: from, carry, changes: {} };
-    return unwrap(client.POST("/api/v1/jobs/{job_id}/rerun", { ...ofJob(job), body }));
-  });
+export const useRerun = () => useChange(rerun);
 export const useDiscard = () =>
   useChange((id: string) => unwrap(client.POST("/api/v1/jobs/{job_id}/discard", ofJob(id))));
 export const useBringOutputs = () =>

@@ -5,6 +5,7 @@ import type { JobFilters } from "../lib/jobQuery";
 import type { Grouping } from "../lib/search";
 import type { Section } from "../lib/sections";
 import { client, explain, unwrap } from "./client";
+import { rerun } from "./jobs";
 import { POLL_MS, useInterval } from "./live";
 import { useFollow } from "./stream";
 import type { Job } from "./types";
@@ -111,9 +112,7 @@ async function changed(job: Job, how: (now: Job) => { tags?: string[]; priority?
 /** What can be done to several jobs; each gives the job as it was before, or the one that it has made. */
 export const ACTS = {
   cancel: (job: Job) => unwrap(client.POST("/api/v1/jobs/{job_id}/cancel", { params: ofJob(job.id) })),
-  rerun: (job: Job) => unwrap(client.POST("/api/v1/jobs/{job_id}/rerun", {
-    params: ofJob(job.id), body: { from_checkpoint: null, carry: false, changes: {} },
-  })),
+  rerun: (job: Job) => rerun({ job: job.id, from: null, carry: false }),
   tag: (tag: string) => (job: Job) => changed(job, ({ tags }) => ({ tags: [...new Set([...tags, tag])] })),
   priority: (priority: Job["priority"]) => (job: Job) => changed(job, () => ({ priority })),
   restore: (part: "tags" | "priority") => (job: Job) => changed(job, () => ({ [part]: job[part] })),

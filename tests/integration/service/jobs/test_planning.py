@@ -79,14 +79,15 @@ def test_a_key_that_comes_again_makes_no_second_sweep(made: RecordedContext, db:
 
 
 def test_a_dry_run_counts_and_shows_the_first(made: RecordedContext, db: Database) -> None:
-    shown = submit.check(
+    shown, first = submit.check(
         made.ctx.db, made.ctx.store, submissions.order(name="x", sweep={"env.SEED": {"range": [0, 7]}})
     )
+    assert (first.name, first.env["SEED"]) == ("x-1", "0")
     assert shown.trials == 7
     assert shown.first_trials[0] == api.PlannedTrial(name="x-1", parameters={"env.SEED": 0})
     assert len(shown.first_trials) == submit.SHOWN
     assert count(db, Job) == 0
-    alone = submit.check(made.ctx.db, made.ctx.store, submissions.order())
+    alone = submit.check(made.ctx.db, made.ctx.store, submissions.order()).answer
     assert (alone.trials, alone.first_trials) == (None, [])
 
 
