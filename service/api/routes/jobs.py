@@ -58,6 +58,7 @@ async def raw_body(request: Request, caller: Submitter) -> bytes:
     return await request.body()
 
 
+DryRun = Annotated[bool, Query(description="Only check it, and store nothing.")]
 _CHECKED: dict[int | str, dict[str, Any]] = {200: {"model": api.DryRun, "description": "Checked alone, by `dry_run`"}}
 
 
@@ -67,7 +68,7 @@ def submit_job(
     raw: Annotated[bytes, Depends(raw_body)],
     caller: Submitter,
     ctx: Ctx,
-    dry_run: Annotated[bool, Query(description="Only check it, and store nothing.")] = False,
+    dry_run: DryRun = False,
     launcher_reason: Reason = "",
     idempotency_key: Key = None,
 ) -> Response:
@@ -270,7 +271,7 @@ def rerun_job(
     caller: Submitter,
     ctx: Ctx,
     rerun: api.Rerun | None = None,
-    dry_run: bool = False,
+    dry_run: DryRun = False,
     idempotency_key: Key = None,
 ) -> Response:
     """Submit the spec of a job again as a new job. It begins with a checkpoint if asked.

@@ -12,6 +12,7 @@ import "./styles/sharing.css";
 import "./styles/audit.css";
 import "./styles/compare.css";
 import "./styles/log.css";
+import "./styles/submit.css";
 import "./styles/palette.css";
 
 import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";

@@ -3,7 +3,7 @@ import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Link } 
 import { parseCompare } from "./compare/search";
 import { HomePage } from "./home/HomePage";
 import { parseChartSettings } from "./lib/chartSettings";
-import { parseSearch } from "./lib/search";
+import { parseSearch, parseSubmit } from "./lib/search";
 import { Frame } from "./ui/Frame";
 
 function Nowhere() {
@@ -63,10 +63,17 @@ const compareRoute = createRoute({
   component: lazyRouteComponent(() => import("./compare/ComparePage"), "ComparePage"),
 });
 
+const submitRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/submit",
+  validateSearch: parseSubmit,
+  component: lazyRouteComponent(() => import("./submit/SubmitPage"), "SubmitPage"),
+});
+
 const routeTree = rootRoute.addChildren([
   peopleRoute, accountRoute, projectsRoute, projectRoute,
   homeRoute, jobRoute.addChildren([jobOverviewRoute, jobTabRoute]), sweepRoute, boxRoute, sharingRoute, auditRoute,
-  compareRoute,
+  compareRoute, submitRoute,
 ]);
 
 export const router = createRouter({ routeTree, defaultPreload: "intent" });

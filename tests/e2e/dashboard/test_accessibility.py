@@ -82,7 +82,7 @@ def paths(submit: Submit, node: Agent, live_service: Live) -> list[str]:
         for number in (1, done["number"], gone["number"], running["number"], waiting["number"], later["number"])
     ]
     tabs = [f"/jobs/{number}/{tab}" for number in (done["number"], running["number"]) for tab in TABS]
-    pages = ["/box", "/sharing", *ADMINISTRATION, "/compare?jobs=1,2,3", "/nowhere"]
+    pages = ["/box", "/sharing", *ADMINISTRATION, "/compare?jobs=1,2,3", "/submit", "/submit?from=2", "/nowhere"]
     return ["/", *jobs, *tabs, f"/sweeps/{sweep['number']}", *pages]
 
 

@@ -9,7 +9,7 @@ import { isFinal } from "../lib/states";
 import { client, unwrap } from "./client";
 import { POLL_MS, TELEMETRY_MS, useInterval } from "./live";
 import { useFollow, useStreaming } from "./stream";
-import type { Job, Metrics } from "./types";
+import type { DryRun, Job, Metrics } from "./types";
 
 const SLOW_MS = 15_000;
 const TELEMETRY_POINTS = 600;
@@ -225,10 +225,16 @@ export interface Again {
   changes?: Record<string, unknown>;
 }
 
-/** Submits a job again; without a dry run the answer is the new job. */
-export async function rerun({ job, from, carry, changes = {} }: Again): Promise<Job> {
+/** Submits a job again. */
+export async function rerun(again: Again): Promise<Job> {
+  return await postRerun(again, false) as Job;
+}
+
+/** Submits a job again, or has it checked alone. */
+export function postRerun({ job, from, carry, changes = {} }: Again, dryRun: boolean): Promise<Job | DryRun> {
+  const params = { path: { job_id: job }, query: { dry_run: dryRun } };
   const body = { from_checkpoint: from, carry, changes };
-  return await unwrap(client.POST("/api/v1/jobs/{job_id}/rerun", { ...ofJob(job), body })) as Job;
+  return unwrap(client.POST("/api/v1/jobs/{job_id}/rerun", { params, body }));
 }
 
 /** A change to a job; afterwards all that shows jobs is asked for again. */

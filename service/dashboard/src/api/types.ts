@@ -3,6 +3,8 @@ import type { components } from "./schema";
 type Schemas = components["schemas"];
 
 export type Job = Schemas["Job"];
+export type JobSpec = Schemas["JobSpec"];
+export type DryRun = Schemas["DryRun"];
 export type Attempt = Schemas["Attempt"];
 export type Event = Schemas["Event"];
 export type Series = Schemas["Series"];

@@ -1,11 +1,10 @@
-import { useNavigate } from "@tanstack/react-router";
+import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 
-import {
-  type Again, useCancel, useCheckpointNow, useCheckpoints, useDumpStacks, useHold, useOutputs, useRelease, useRerun,
-} from "../api/jobs";
+import { useCancel, useCheckpointNow, useDumpStacks, useHold, useRelease, useRerun } from "../api/jobs";
 import { useSettings } from "../api/session";
 import type { Job } from "../api/types";
+import { SCRATCH, type Start, StartChoice } from "./StartChoice";
 import { type Action, actionsFor } from "../lib/states";
 import { Dialog } from "../ui/Dialog";
 import { Notice } from "../ui/Notice";
@@ -25,7 +24,10 @@ export function Actions({ job }: { job: Job }) {
         <button type="button" className="button" onClick={() => setAsking("edit")}>Edit</button>
       )}
       {allowed.has("rerun") && (
-        <button type="button" className="button" onClick={() => setAsking("rerun")}>Rerun</button>
+        <>
+          <button type="button" className="button" onClick={() => setAsking("rerun")}>Rerun</button>
+          <Link to="/submit" search={{ from: job.number }} className="button">Rerun with edits</Link>
+        </>
       )}
       {allowed.has("discard") && (
         <button type="button" className="button" onClick={() => setAsking("discard")}>Discard files</button>
@@ -97,23 +99,9 @@ function CancelDialog({ job, onClose }: { job: Job; onClose: () => void }) {
   );
 }
 
-type Start = Omit<Again, "job">;
-
-const SCRATCH: Start = { from: null, carry: false };
-const FILES: Start = { from: null, carry: true };
-const LATEST: Start = { from: "latest", carry: false };
-
 function RerunDialog({ job, onClose }: { job: Job; onClose: () => void }) {
-  const checkpoints = useCheckpoints(job);
-  const left = useOutputs(job).data?.some((output) => output.root !== "output") ?? false;
   const [chosen, setChosen] = useState(SCRATCH);
-  const latest = checkpoints.data?.reduce((most, one) => Math.max(most, one.step), -1) ?? -1;
   const start = useStart(job, onClose);
-  const choices = [
-    { value: SCRATCH, label: "From scratch" },
-    ...(left ? [{ value: FILES, label: "With the files that it has left" }] : []),
-    ...(latest >= 0 ? [{ value: LATEST, label: `From the latest checkpoint (step ${latest.toLocaleString()})` }] : []),
-  ];
   return (
     <Dialog
       title={`Run job ${job.number} again?`}
@@ -122,14 +110,7 @@ function RerunDialog({ job, onClose }: { job: Job; onClose: () => void }) {
       onConfirm={() => start.run(chosen)}
       onClose={onClose}
     >
-      <fieldset className="choices">
-        <legend className="soft">The same spec is submitted as a new job.</legend>
-        {choices.map(({ value, label }) => (
-          <label key={label}>
-            <input type="radio" name="from" checked={chosen === value} onChange={() => setChosen(value)} /> {label}
-          </label>
-        ))}
-      </fieldset>
+      <StartChoice job={job} chosen={chosen} onChoose={setChosen} legend="The same spec is submitted as a new job." />
       <Notice error={start.error} />
     </Dialog>
   );

@@ -1,4 +1,4 @@
-import { useNavigate, useSearch } from "@tanstack/react-router";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { lazy, Suspense, useMemo, useState } from "react";
 
 import { useSettings } from "../api/session";
@@ -6,6 +6,7 @@ import { useCounts, useFacets } from "../api/table";
 import type { Facet } from "../api/types";
 import { columnsOf, rememberColumns, rememberedColumns } from "../lib/columns";
 import { type JobFilters, type Key, parseQuery, tabOf, withTerm } from "../lib/jobQuery";
+import { maySubmitAnywhere } from "../lib/rights";
 import type { JobsSearch } from "../lib/search";
 import { byFacet, byState, type Counts, type Section } from "../lib/sections";
 import { Notice } from "../ui/Notice";
@@ -21,7 +22,8 @@ const Views = lazy(async () => ({ default: (await import("./Views")).Views }));
 export function Jobs() {
   const search = useSearch({ from: "/" });
   const navigate = useNavigate({ from: "/" });
-  const user = useSettings().data?.user.name ?? "";
+  const viewer = useSettings().data;
+  const user = viewer?.user.name ?? "";
   const [metrics, setMetrics] = useState<readonly string[]>([]);
   const text = search.q ?? "";
   const { filters, complaints } = useMemo(() => parseQuery(text), [text]);
@@ -41,6 +43,7 @@ export function Jobs() {
       <div className="jobs-head">
         <h2 id="jobs-heading">Jobs</h2>
         <StateTabs counts={counts.data} tab={tabOf(filters)} onChange={(tab) => filter("state", tab)} />
+        {maySubmitAnywhere(viewer) && <Link to="/submit" className="button primary small">New job</Link>}
       </div>
       <div className="jobs-tools">
         <SearchBox value={text} metrics={metrics} complaints={complaints} onChange={(q) => set({ q })} />

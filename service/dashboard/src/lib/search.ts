@@ -16,6 +16,16 @@ export interface JobsSearch {
   columns?: string;
 }
 
+/** What the page of a new job shows: the job that is run again, by number or id. */
+export interface SubmitSearch {
+  from?: number | string;
+}
+
+/** Reads the address of a new job. */
+export function parseSubmit({ from }: { from?: unknown } & SearchSchemaInput): SubmitSearch {
+  return (typeof from === "number" || typeof from === "string") && from !== "" ? { from } : {};
+}
+
 /** What a link to the list may say besides. */
 type JobsLink = JobsSearch & { user?: string; project?: string; tag?: string };
 

@@ -7,6 +7,7 @@ import { client, unwrap } from "../api/client";
 import { useCancel, useCheckpointNow, useDumpStacks, useHold, useJob, useRelease } from "../api/jobs";
 import { mayAdminister, useSettings } from "../api/session";
 import type { Job } from "../api/types";
+import { maySubmitAnywhere } from "../lib/rights";
 import { type Action, actionsFor } from "../lib/states";
 import { useTheme } from "../lib/theme";
 import { Notice } from "../ui/Notice";
@@ -134,6 +135,16 @@ function Actions({ job, onDone }: { job: Job; onDone: () => void }) {
       >
         Compare this job with others
       </Command.Item>
+      {allowed.has("rerun") && (
+        <Command.Item
+          onSelect={() => {
+            onDone();
+            void navigate({ to: "/submit", search: { from: job.number } });
+          }}
+        >
+          Rerun this job with edits
+        </Command.Item>
+      )}
       {item("checkpoint", "Write a checkpoint now")}
       {item("stacks", "Dump stacks")}
       {item("hold", "Hold this job")}
@@ -152,8 +163,12 @@ const PAGES = [
 function Pages({ onDone, onHelp }: { onDone: () => void; onHelp: () => void }) {
   const navigate = useNavigate();
   const [theme, toggle] = useTheme();
-  const administers = mayAdminister(useSettings().data);
-  const pages = administers ? [...PAGES, { to: "/audit", label: "Audit" } as const] : PAGES;
+  const settings = useSettings().data;
+  const pages = [
+    ...PAGES,
+    ...(maySubmitAnywhere(settings) ? [{ to: "/submit", label: "Submit a job" } as const] : []),
+    ...(mayAdminister(settings) ? [{ to: "/audit", label: "Audit" } as const] : []),
+  ];
   return (
     <Command.Group heading="Pages">
       {pages.map(({ to, label }) => (

@@ -1,0 +1,93 @@
+import { fieldsOf, type FormField, type Schema, type Schemas } from "./schema";
+
+/** Fields that most jobs set, in the order in which they are shown. */
+const COMMON = ["name", "project", "priority", "tags"];
+/** What is run: one of the two. */
+export const WORK = ["command", "recipe"];
+/** Fields of `resources` that most jobs set. */
+const COMMON_RESOURCES = ["gpus", "nodes"];
+
+/** Fields of `recipe` that most runs of the built-in trainer set. */
+const COMMON_RECIPE = ["model", "data", "optim", "strategy", "epochs", "batch_size"];
+
+/** The others, by what they are about. */
+const GROUPS = [
+  { title: "Code and environment", names: ["launcher", "code", "live", "link", "link_root", "python", "env", "secrets", "network"] },
+  { title: "Limits and retries", names: ["time_limit", "start_limit", "idle_limit", "idle_action", "max_retries", "grace", "hang", "log_limit"] },
+  { title: "Preemption and checkpoints", names: ["preemptible", "restartable", "checkpoint", "resume", "carry"] },
+  { title: "Outputs and trackers", names: ["outputs", "trackers"] },
+  { title: "Other jobs and sweeps", names: ["after", "sweep"] },
+];
+
+export interface FormGroup {
+  title: string;
+  fields: readonly FormField[];
+}
+
+export interface SpecForm {
+  common: readonly FormField[];
+  command: FormField;
+  recipe: FormField;
+  /** Fields of the recipe that are folded. */
+  moreRecipe: FormGroup;
+  resources: readonly FormField[];
+  groups: readonly FormGroup[];
+}
+
+/** The form of a spec by its schema; every field of the schema stands somewhere. */
+export function specForm(schema: Schema, schemas: Schemas): SpecForm | null {
+  const fields = new Map(fieldsOf(schema, schemas).map((field) => [field.path[0] ?? "", field]));
+  const take = (names: readonly string[]) => names.flatMap((name) => {
+    const found = fields.get(name);
+    fields.delete(name);
+    return found ?? [];
+  });
+  const [[command, recipe], common, [resources]] = [take(WORK), take(COMMON), take(["resources"])];
+  if (command === undefined || recipe?.kind !== "group" || resources?.kind !== "group") return null;
+  const isCommon = ({ path }: FormField) => COMMON_RESOURCES.includes(path[1] ?? "");
+  const isRecipe = ({ path }: FormField) => COMMON_RECIPE.includes(path[1] ?? "");
+  const groups = [
+    { title: "More of resources", fields: resources.fields.filter((field) => !isCommon(field)) },
+    ...GROUPS.map(({ title, names }) => ({ title, fields: take(names) })),
+    { title: "Other fields", fields: [...fields.values()] },
+  ];
+  return {
+    common,
+    command,
+    recipe: { ...recipe, fields: recipe.fields.filter(isRecipe) },
+    moreRecipe: { title: "More of the recipe", fields: recipe.fields.filter((field) => !isRecipe(field)) },
+    resources: resources.fields.filter(isCommon),
+    groups: groups.filter((group) => group.fields.length > 0),
+  };
+}
+
+/** A complaint of the service about one field. */
+export interface Complaint {
+  field: string;
+  message: string;
+}
+
+/** The complaints about a field or what is within it; a group's own are about the group itself alone. */
+export function complaintsOf(field: FormField, complaints: readonly Complaint[]): Complaint[] {
+  const path = field.path.join(".");
+  const within = field.kind !== "group" && field.kind !== "variant";
+  return complaints.filter((one) => one.field === path || (within && one.field.startsWith(`${path}.`)));
+}
+
+/** The field of a form that a complaint is about, or the nearest above it; null if there is none. */
+export function fieldAt(fields: readonly FormField[], path: string): FormField | null {
+  for (const field of fields) {
+    const own = field.path.join(".");
+    if (path !== own && !path.startsWith(`${own}.`)) continue;
+    const inner = field.kind === "group"
+      ? field.fields
+      : field.kind === "variant" ? field.variants.flatMap((variant) => variant.fields) : [];
+    return fieldAt(inner, path) ?? field;
+  }
+  return null;
+}
+
+/** All fields of a form that stand by themselves, those of the recipe before the recipe. */
+export function allFields({ common, command, recipe, moreRecipe, resources, groups }: SpecForm): FormField[] {
+  return [...common, command, ...moreRecipe.fields, recipe, ...resources, ...groups.flatMap((group) => group.fields)];
+}

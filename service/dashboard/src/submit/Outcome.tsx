@@ -1,0 +1,87 @@
+import { Fragment } from "react";
+
+import type { Refused, Verdict } from "../api/submit";
+import type { DryRun } from "../api/types";
+import { plural } from "../lib/format";
+import type { FormField } from "../lib/schema";
+import { allFields, fieldAt, type SpecForm } from "../lib/specForm";
+import { Forecast } from "../ui/Forecast";
+import { Message } from "../ui/Message";
+import { useNow } from "../ui/useNow";
+import { idOf } from "./SpecField";
+
+type Start = NonNullable<DryRun["start"]>;
+
+/** What the service says of the spec: where and when it would start, or what is wrong with it. */
+export function Outcome({ verdict, form }: { verdict: Verdict | null; form: SpecForm }) {
+  return (
+    <div aria-live="polite">
+      {verdict !== null && ("checked" in verdict
+        ? <Plan checked={verdict.checked} />
+        : <Wrong verdict={verdict} fields={allFields(form)} />)}
+    </div>
+  );
+}
+
+function Plan({ checked }: { checked: DryRun }) {
+  const { start, trials, world_size: processes, note } = checked;
+  const now = useNow(10_000);
+  return (
+    <dl className="facts plan">
+      {start != null && (
+        <>
+          <div>
+            <dt>Start</dt>
+            <dd>
+              {start.expected_start_at === null
+                ? "cannot be told"
+                : <Forecast p50={start.expected_start_at} p90={start.expected_start_p90_at} now={now} />}
+            </dd>
+          </div>
+          {start.devices.length > 0 && <div><dt>Runs on</dt><dd>{placesOf(start.devices)}</dd></div>}
+          <div><dt>Place in the queue</dt><dd>{start.position}</dd></div>
+          <div><dt>Now</dt><dd><Message text={start.reason} now={now} /></dd></div>
+        </>
+      )}
+      <div><dt>Processes</dt><dd>{trials == null ? processes : `${processes} in each of ${plural(trials, "trial")}`}</dd></div>
+      <div><dt>Note</dt><dd><Message text={note.replace(/^submitted(?:; )?/u, "") || "The spec is fine."} now={now} /></dd></div>
+    </dl>
+  );
+}
+
+function placesOf(devices: Start["devices"]): string {
+  const nodes = [...new Set(devices.map(({ node }) => node))];
+  return nodes.map((node) => {
+    const own = devices.filter((one) => one.node === node);
+    return `${node}: ${own[0]?.kind === "cpu" ? "CPU slot" : "GPU"} ${own.map(({ index }) => index).join(", ")}`;
+  }).join("; ");
+}
+
+function Wrong({ verdict, fields }: { verdict: Refused; fields: readonly FormField[] }) {
+  const { complaints, detail } = verdict;
+  if (complaints.length === 0) return <p className="notice">{detail}</p>;
+  return (
+    <ul className="spec-wrong" aria-label="Problems">
+      {complaints.map(({ field, message }) => (
+        <li key={`${field} ${message}`}>
+          <Place field={field} fields={fields} /> {message}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** A field's name, which leads to it where the form has it. */
+function Place({ field, fields }: { field: string; fields: readonly FormField[] }) {
+  const found = fieldAt(fields, field);
+  if (found === null) return <Fragment><code>{field}</code>:</Fragment>;
+  return <button type="button" className="plain" onClick={() => show(idOf(found.path))}><code>{field}</code></button>;
+}
+
+/** Unfolds what a field is in, and goes there. */
+function show(id: string): void {
+  const element = document.getElementById(id);
+  for (let fold = element?.closest("details"); fold; fold = fold.parentElement?.closest("details")) fold.open = true;
+  element?.focus();
+  element?.scrollIntoView({ block: "center" });
+}
