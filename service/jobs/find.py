@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, ScalarSelect, Select, func, or_, select, union, union_all
+from sqlalchemy import ColumnElement, Connection, ScalarSelect, Select, and_, func, or_, select, union, union_all
 
 from service.db.models import Group, Job, MetricSeries, Tag, User
 from service.db.records.jobs import JobVersion
@@ -85,6 +85,24 @@ def counts(tx: Connection, caller: Caller, filters: Filters, most: int = MOST) -
         if count := tx.scalar(select(func.count()).select_from(some.limit(most).subquery())):
             found[state] = count
     return found
+
+
+def newest(tx: Connection, caller: Caller, filters: Filters, looked: int) -> ColumnElement[bool]:
+    """Return the condition of the jobs that pass among the newest so many of each state."""
+    filters = narrowed(tx, filters)
+    text = (filters.q or "").strip()
+    # A text that many names have is compared with those that are looked at: to find so many could take all names.
+    bare = filters if filters.among is not None else replace(filters, q=None)
+    states = [_newest(caller, replace(bare, state=[state]), looked) for state in filters.state or JobState]
+    passes = Job.number.in_(union_all(*states))
+    return and_(passes, text_search.matches(text)) if text else passes
+
+
+def _newest(caller: Caller, filters: Filters, looked: int) -> Select[Any]:
+    ordered = [_ordered(caller, each, Span(limit=looked - 1)) for each in _alternatives(filters)]
+    numbers = union(*(select(each.subquery().c.number) for each in ordered)).subquery()
+    some = select(numbers.c.number).order_by(numbers.c.number.desc()).limit(looked)
+    return select(some.subquery().c.number)
 
 
 def narrowed(tx: Connection, filters: Filters) -> Filters:

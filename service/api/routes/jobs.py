@@ -166,7 +166,7 @@ def list_facets(
     by: Annotated[api.FacetKind, Query(description="What jobs are counted by.")],
 ) -> Response:
     """Count the jobs of a list by user, project, sweep or tag. The largest come first, at most 500, each with its jobs
-    by state.
+    by state. Of each state the newest 500 jobs are counted: where the values have so many together, there may be more.
     """
     found = queries.facets(ctx.db, caller, filters, by)
     etag = make_etag(by, found)

@@ -13,7 +13,7 @@ from sqlalchemy import event, func, insert, select, update
 from service import ingest, lifecycle
 from service.attempts import memory
 from service.db.models import Attempt, Checkpoint, Event, IdempotencyKey, Job, MetricSeries, Node, Tag
-from service.jobs import find
+from service.jobs import facets, find, text_search
 from service.scheduler.model.nodes import Placement
 from tests.support.box import add_node
 from tests.support.live import Live
@@ -645,3 +645,23 @@ def test_jobs_are_counted_by_whose_and_what_they_are(live_service: Live) -> None
     assert [sum(each[2].values()) for each in by("user")] == [5]
     assert numbers(live_service, tag="", state="cancelled") == [3]
     assert numbers(live_service, tag=["", "b"], trials=False) == [3, 1]
+
+
+def test_of_each_state_the_newest_jobs_are_counted_by_whose_they_are(
+    live_service: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(facets, "LOOKED", 2)
+    for tags in (["old"], ["net", "a"], ["net"], ["other"]):
+        submit(live_service, name=f"train-{tags[0]}", tags=tags)
+    live_service.client.post(f"{JOBS}/1/cancel")
+
+    def by_tag(**params: Any) -> dict[str, dict[str, int]]:
+        items = live_service.client.get(f"{JOBS}/facets", params={"by": "tag", **params}).json()
+        return {each["value"]: each["states"] for each in items}
+
+    assert by_tag() == {"net": {"queued": 1}, "old": {"cancelled": 1}, "other": {"queued": 1}}
+    assert by_tag(tag=["net", "a"]) == {"net": {"queued": 2}, "a": {"queued": 1}}
+    assert by_tag(q="train-net") == {"net": {"queued": 2}, "a": {"queued": 1}}
+    monkeypatch.setattr(text_search, "MANY", 1)
+    assert by_tag(q="train-net") == {"net": {"queued": 1}}
+    assert by_tag(state="cancelled", q="old") == {"old": {"cancelled": 1}}
