@@ -99,6 +99,7 @@ mutants: $(STAMPS)/dev ## Plant faults in a copy and demand that tests notice
 bench: $(STAMPS)/dev ## Measure control plane and trainer and print tables
 	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.dashboard
+	$(BIN)/python -m benchmarks.compare
 	$(BIN)/python -m benchmarks.training
 
 .PHONY: clean

@@ -1,4 +1,6 @@
-"""The dashboard's files, or a page that says how to build them. Paths of the dashboard's views get its page."""
+"""The dashboard's files, or a page that says how to build them. Paths of the dashboard's views get its page, and
+``/docs`` the explorer of the REST API.
+"""
 
 from pathlib import Path
 
@@ -44,11 +46,11 @@ class DashboardFiles:
             return HTMLResponse(NOT_BUILT)
         path = scope["path"].strip("/")
         if not path or "." not in path.rpartition("/")[2]:
-            return await self._index(scope)
+            return await self._page_file("docs.html" if path == "docs" else "index.html", scope)
         return await self._file(path, scope)
 
-    async def _index(self, scope: Scope) -> Response:
-        page = await self._files.get_response("index.html", scope)
+    async def _page_file(self, name: str, scope: Scope) -> Response:
+        page = await self._files.get_response(name, scope)
         page.headers["Cache-Control"] = "no-cache"
         return page
 

@@ -38,7 +38,7 @@ export function Frame() {
       <OutageBanner />
       <NoticeBanner />
       <main id="content" className="page" tabIndex={-1} data-stale={outage !== null || undefined}><Outlet /></main>
-      <footer className="foot">TorchYard {settings.data.version}</footer>
+      <footer className="foot">TorchYard {settings.data.version} · <a href="/docs">REST API</a></footer>
     </>
   );
 }
