@@ -145,7 +145,7 @@ function usePlot({ name, runs, axis, logarithmic, view, grid, data, readout }: I
       },
     }, first);
     plot.current = made;
-    const stop = view.subscribe((range) => show(made, range));
+    const stop = followInSight(element, made, view);
     const resize = new ResizeObserver(() => made.setSize({ width: element.clientWidth, height: HEIGHT }));
     resize.observe(element);
     return () => {
@@ -159,6 +159,28 @@ function usePlot({ name, runs, axis, logarithmic, view, grid, data, readout }: I
     if (data !== null) plot.current?.setData(data);
   }, [data]);
   return [place, plot] as const;
+}
+
+/** Moves the chart with the view: at once while it is in sight, else when it comes there. */
+function followInSight(element: Element, plot: uPlot, view: View): () => void {
+  let inSight = true;
+  let late = false;
+  const watch = new IntersectionObserver((entries) => {
+    inSight = entries.at(-1)?.isIntersecting ?? true;
+    if (inSight && late) {
+      late = false;
+      show(plot, view.range);
+    }
+  });
+  watch.observe(element);
+  const stop = view.subscribe((range) => {
+    if (inSight) show(plot, range);
+    else late = true;
+  });
+  return () => {
+    stop();
+    watch.disconnect();
+  };
 }
 
 function show(plot: uPlot, range: Range | null): void {

@@ -78,7 +78,7 @@ export function makePlot(element: HTMLElement, shape: Shape, data: uPlot.Aligned
       ...shape.runs.map(({ job }, index): uPlot.Series => ({
         label: job.name,
         stroke: colors[index] ?? look.ink,
-        width: shape.runs.length > BANDED ? 1.2 : 1.6,
+        width: shape.runs.length > BANDED ? 1 : 1.6,
         points: { show: false },
       })),
       ...(banded ? colors.flatMap((color) => [edge(color), edge(color)]) : []),
