@@ -14,6 +14,7 @@ import "./styles/compare.css";
 import "./styles/log.css";
 import "./styles/submit.css";
 import "./styles/palette.css";
+import "./styles/bell.css";
 
 import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";

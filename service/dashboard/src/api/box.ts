@@ -9,6 +9,9 @@ import type { Metrics } from "./types";
 
 const NODES = { queryKey: ["nodes"], queryFn: () => unwrap(client.GET("/api/v1/nodes")) };
 
+/** What needs attention; the viewer's own failures among it. */
+export const ATTENTION = { queryKey: ["attention"], queryFn: () => unwrap(client.GET("/api/v1/attention")) };
+
 export function useNodes() {
   useFollow("nodes");
   return useQuery({ ...NODES, refetchInterval: useInterval(POLL_MS) });
@@ -40,13 +43,8 @@ export function useTimeline(hours: number) {
   });
 }
 
-/** What needs attention; the viewer's own failures among it. */
 export function useAttention() {
-  return useQuery({
-    queryKey: ["attention"],
-    queryFn: () => unwrap(client.GET("/api/v1/attention")),
-    refetchInterval: useInterval(2 * POLL_MS),
-  });
+  return useQuery({ ...ATTENTION, refetchInterval: useInterval(2 * POLL_MS) });
 }
 
 /** The telemetry of one of several nodes; the more there are, the less often each is asked for. */

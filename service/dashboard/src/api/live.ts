@@ -3,6 +3,7 @@ import { useEffect } from "react";
 
 import { compact } from "../lib/buckets";
 import { type ToldJob, withTold } from "../lib/listed";
+import { withNewest } from "../lib/notifications";
 import { type Axis, mergeSeries } from "../lib/series";
 import type { JobState } from "../lib/states";
 import { Throttle } from "../lib/throttle";
@@ -25,6 +26,7 @@ const JOB_MS = 1_000;
 const LIST_MS = 5_000;
 /** Lists that a job has left, or has come to, are asked for sooner: without it they are wrong. */
 const MOVED_MS = 2_000;
+const ATTENTION_MS = 10_000;
 const TIMELINE_MS = { jobs: 10_000, nodes: 20_000 };
 /** Topics of which an event tells that something has changed, and not what. */
 const LISTS = new Set(["jobs", "queue", "nodes", "notices"]);
@@ -102,6 +104,7 @@ class Events {
       const [kind = "", id = ""] = topic.split(":");
       if (LISTS.has(kind)) this.#list(kind);
       if (kind === "job") this.#parts(id);
+      if (kind === "mine") this.#invalidate(({ queryKey }) => queryKey[0] === "mine" || queryKey[0] === "attention");
     }
   }
 
@@ -142,9 +145,19 @@ class Events {
         query.setData({ ...known, ...job });
       }
     }
+    this.#notify(job, changed);
     if (moved) this.#throttle.run("moved", MOVED_MS, () => this.#invalidate(isList));
     if (version === undefined || !(changed || version !== job.version)) return;
     this.#throttle.run(job.id, JOB_MS, () => this.#parts(job.id));
+  }
+
+  /** A job of the viewer's own has changed; whether it hangs, the event does not tell. */
+  #notify(job: ToldJob, changed: boolean): void {
+    const known = this.#cache.getQueryData<readonly ToldJob[]>(["mine", job.user]);
+    if (known === undefined) return;
+    this.#cache.setQueryData(["mine", job.user], withNewest(known, job));
+    const reread = () => this.#invalidate(({ queryKey }) => queryKey[0] === "attention");
+    if (changed) this.#throttle.run("attention", ATTENTION_MS, reread);
   }
 
   /** A job and its parts are asked for again. */

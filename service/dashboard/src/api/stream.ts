@@ -14,6 +14,7 @@ let send: ((message: FromTab) => void) | null = null;
 let user: string | null = null;
 let open = false;
 let announcing = false;
+let speaking = false;
 
 /** Calls a listener for all that the stream brings to this tab, until the returned function is called. */
 export function onStream(listener: Listener): () => void {
@@ -41,6 +42,11 @@ export function useFollow(topic: string | null, whileHidden = false): void {
 /** Whether the service tells by itself what changes. */
 export function useStreaming(): boolean {
   return useSyncExternalStore(onStream, () => open);
+}
+
+/** Whether this tab is the one of the browser that notifies: none is in sight, and one shall speak. */
+export function speaks(): boolean {
+  return speaking;
 }
 
 /** Joins the browser's stream as a user, or leaves it. */
@@ -75,6 +81,7 @@ function connect(): (message: FromTab) => void {
 
 function receive(message: ToTab): void {
   if (message.kind === "open") open = message.open;
+  if (message.kind === "speaker") speaking = message.speaks;
   listeners.forEach((listener) => listener(message));
 }
 
@@ -87,6 +94,6 @@ function announce(): void {
     if (user === null) return;
     const wanted = [...follows].filter(([, { whileHidden }]) => whileHidden || !document.hidden);
     const topics = wanted.map(([topic]) => topic);
-    send?.({ kind: "follow", user, topics });
+    send?.({ kind: "follow", user, topics, hidden: document.hidden });
   });
 }

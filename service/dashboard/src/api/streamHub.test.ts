@@ -44,7 +44,7 @@ function tab(): Post & { told: ToTab[] } {
   return Object.assign((message: ToTab) => void told.push(message), { told });
 }
 
-const follow = (...topics: string[]) => ({ kind: "follow", user: "ann", topics }) as const;
+const follow = (...topics: string[]) => ({ kind: "follow", user: "ann", topics, hidden: false }) as const;
 const settle = () => vi.advanceTimersByTimeAsync(50);
 
 async function opened(hub: StreamHub, ...tabs: [Post, string[]][]): Promise<Source> {
@@ -99,10 +99,40 @@ test("a tab that is gone without a word is forgotten, and the stream ends with t
 test("another user gets a stream of their own", async () => {
   const [hub, one] = [new StreamHub(), tab()];
   const source = await opened(hub, [one, ["jobs"]]);
-  hub.receive(one, { kind: "follow", user: "ben", topics: ["jobs"] });
+  hub.receive(one, { kind: "follow", user: "ben", topics: ["jobs"], hidden: false });
   await settle();
   expect(source.closed).toBe(true);
   expect(Source.all.length).toBe(2);
+});
+
+test("a tab hears of one user's jobs, for which the service is asked for all", async () => {
+  const [hub, one, other] = [new StreamHub(), tab(), tab()];
+  const source = await opened(hub, [one, ["mine:ann"]], [other, ["jobs"]]);
+  expect(puts.at(-1)?.topics).toEqual(["jobs"]);
+  expect(one.told).toContainEqual({ kind: "started", topics: ["mine:ann"] });
+  source.say("job", { job: { id: "a", user: "ann" } });
+  source.say("job", { job: { id: "b", user: "ben" } });
+  source.say("jobs", {});
+  const events = (post: typeof one) => post.told.filter(({ kind }) => kind === "event").length;
+  expect([events(one), events(other)]).toEqual([1, 3]);
+});
+
+test("one tab speaks for the browser, and only while none is in sight", async () => {
+  const [hub, one, other] = [new StreamHub(), tab(), tab()];
+  const speaking = () => [one, other].map(({ told }) => (
+    told.flatMap((each) => (each.kind === "speaker" ? [each.speaks] : [])).at(-1) ?? false
+  ));
+  await opened(hub, [one, ["jobs"]], [other, ["jobs"]]);
+  expect(speaking()).toEqual([false, false]);
+  hub.receive(one, { ...follow("jobs"), hidden: true });
+  expect(speaking()).toEqual([false, false]);
+  await vi.advanceTimersByTimeAsync(10);
+  hub.receive(other, { ...follow("jobs"), hidden: true });
+  expect(speaking()).toEqual([false, true]);
+  hub.receive(other, { kind: "leave" });
+  expect(speaking()).toEqual([true, false]);
+  hub.receive(one, follow("jobs"));
+  expect(speaking()).toEqual([false, false]);
 });
 
 test("events find their topics", () => {

@@ -1,19 +1,24 @@
 /** What a tab says to the stream that it shares with the browser's other tabs. */
 export type FromTab =
-  | { kind: "follow"; user: string; topics: string[] }
+  | { kind: "follow"; user: string; topics: string[]; hidden: boolean }
   | { kind: "leave" };
 
-/** What it is told. `started` names topics that the service follows for it from now on. */
+/**
+ * What it is told. `started` names topics that the service follows for it from now on; `speaker` says whether it
+ * notifies for the whole browser.
+ */
 export type ToTab =
   | { kind: "event"; name: string; data: Record<string, unknown> }
   | { kind: "open"; open: boolean }
   | { kind: "started"; topics: string[] }
+  | { kind: "speaker"; speaks: boolean }
   | { kind: "beat" };
 
 export type Post = (message: ToTab) => void;
 
 interface Tab {
   topics: Set<string>;
+  hidden: boolean;
   seenAt: number;
 }
 
@@ -25,6 +30,8 @@ const SILENT_MS = 12_000;
 const RETRY_MS = 3_000;
 /** A tab says every 30 s that it is there, or every minute where the browser holds its timers back. */
 const GONE_MS = 200_000;
+/** A hidden tab that is not heard for so long may be held back altogether. */
+const ASLEEP_MS = 100_000;
 const DEBOUNCE_MS = 20;
 
 /** The one stream of a browser: follows for the service what any tab wants, and hands each event to those who do. */
@@ -35,6 +42,7 @@ export class StreamHub {
   #stream: string | null = null;
   #followed = new Set<string>();
   #open = false;
+  #speaker: Post | null = null;
   #heardAt = 0;
   #retry: ReturnType<typeof setTimeout> | undefined;
   #debounce: ReturnType<typeof setTimeout> | undefined;
@@ -50,14 +58,28 @@ export class StreamHub {
       if (!this.#tabs.has(post)) post({ kind: "open", open: this.#open });
       const before = this.#tabs.get(post)?.topics ?? new Set();
       const topics = new Set(message.topics);
-      this.#tabs.set(post, { topics, seenAt: Date.now() });
-      const known = message.topics.filter((topic) => this.#followed.has(topic) && !before.has(topic));
+      this.#tabs.set(post, { topics, hidden: message.hidden, seenAt: Date.now() });
+      const known = message.topics.filter((topic) => this.#followed.has(asServed(topic)) && !before.has(topic));
       if (known.length > 0) post({ kind: "started", topics: known });
       if (message.user !== this.#user) this.#close();
       this.#user = message.user;
     }
+    this.#chooseSpeaker();
     clearTimeout(this.#debounce);
     this.#debounce = setTimeout(() => void this.#follow(), DEBOUNCE_MS);
+  }
+
+  /** While no tab is in sight, the one that was heard last speaks: others may sleep. */
+  #chooseSpeaker(): void {
+    const [[latest] = [null]] = [...this.#tabs].sort(([, a], [, b]) => b.seenAt - a.seenAt);
+    const before = this.#speaker === null ? undefined : this.#tabs.get(this.#speaker);
+    const awake = before !== undefined && Date.now() - before.seenAt < ASLEEP_MS;
+    const hidden = [...this.#tabs.values()].every((tab) => tab.hidden);
+    const chosen = !hidden ? null : awake ? this.#speaker : latest;
+    if (chosen === this.#speaker) return;
+    this.#speaker?.({ kind: "speaker", speaks: false });
+    this.#speaker = chosen;
+    chosen?.({ kind: "speaker", speaks: true });
   }
 
   #expire(): void {
@@ -127,7 +149,7 @@ export class StreamHub {
     }
     this.#connect();
     const stream = this.#stream;
-    const wanted = new Set([...this.#tabs.values()].flatMap((tab) => [...tab.topics]));
+    const wanted = new Set([...this.#tabs.values()].flatMap((tab) => [...tab.topics].map(asServed)));
     if (stream === null || (this.#open && isSame(wanted, this.#followed))) return;
     const answer = await fetch(`${ADDRESS}/${stream}`, {
       method: "PUT",
@@ -144,7 +166,9 @@ export class StreamHub {
     this.#followed = wanted;
     this.#setOpen(true);
     for (const [post, tab] of this.#tabs) {
-      const started = [...tab.topics].filter((topic) => wanted.has(topic) && !before.has(topic));
+      const started = [...tab.topics].filter((topic) => (
+        wanted.has(asServed(topic)) && !before.has(asServed(topic))
+      ));
       if (started.length > 0) post({ kind: "started", topics: started });
     }
   }
@@ -158,9 +182,17 @@ function isSame(one: ReadonlySet<string>, other: ReadonlySet<string>): boolean {
   return one.size === other.size && [...one].every((topic) => other.has(topic));
 }
 
+/** What the service is asked for a topic: the jobs of one user come with all jobs. */
+function asServed(topic: string): string {
+  return topic.startsWith("mine:") ? "jobs" : topic;
+}
+
 /** Whether an event is about one of the topics. */
 export function concerns(name: string, data: Record<string, unknown>, topics: ReadonlySet<string>): boolean {
-  if (name === "job") return topics.has("jobs") || topics.has(`job:${(data.job as { id: string }).id}`);
+  if (name === "job") {
+    const { id, user } = data.job as { id: string; user: string };
+    return topics.has("jobs") || topics.has(`job:${id}`) || topics.has(`mine:${user}`);
+  }
   if (name === "metrics") return [...topics].some((topic) => topic.startsWith(`metrics:${String(data.job)}:`));
   return topics.has(name.startsWith("log") ? String(data.topic) : name);
 }

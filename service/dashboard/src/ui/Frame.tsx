@@ -1,4 +1,5 @@
 import { Link, Outlet } from "@tanstack/react-router";
+import { lazy, Suspense } from "react";
 
 import { useLive } from "../api/live";
 import { useOutage } from "../api/outage";
@@ -9,6 +10,8 @@ import { SignIn } from "../session/SignIn";
 import { Notice } from "./Notice";
 import { NoticeBanner } from "./NoticeBanner";
 import { OutageBanner } from "./OutageBanner";
+
+const Bell = lazy(() => import("../bell/Bell"));
 
 /** The frame of every page, or the sign-in while nobody is signed in. */
 export function Frame() {
@@ -21,7 +24,7 @@ export function Frame() {
     <>
       <a className="skip" href="#content">Skip to content</a>
       <header className="top">
-        <Link to="/" search={{}} className="brand">
+        <Link to="/" search={{}} className="brand" aria-label="TorchYard">
           <img src="/mark.svg" alt="" width="28" height="28" />
           <span>TorchYard</span>
         </Link>
@@ -49,6 +52,7 @@ function Person({ name }: { name: string }) {
   return (
     <div className="person">
       <Shortcuts />
+      <Suspense fallback={null}><Bell key={name} user={name} /></Suspense>
       <button
         type="button"
         className="button small ghost"

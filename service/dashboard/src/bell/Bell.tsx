@@ -1,0 +1,49 @@
+import * as Popover from "@radix-ui/react-popover";
+import { useState } from "react";
+
+import { useNotifications } from "../api/notifications";
+import { badge, type JobNotification } from "../lib/notifications";
+import { NotificationList } from "./NotificationList";
+import { useRead } from "./readNotifications";
+import { SystemChoice } from "./SystemChoice";
+import { useSystemNotifications } from "./useSystemNotifications";
+
+/** So many of the last notifications are listed. */
+const SHOWN = 20;
+/** So many are remembered as read. */
+const REMEMBERED = 200;
+const NONE: readonly JobNotification[] = [];
+
+/** What has become of the viewer's jobs since they last looked. */
+export default function Bell({ user }: { user: string }) {
+  const all = useNotifications(user);
+  useSystemNotifications(all);
+  const shown = (all ?? NONE).slice(0, SHOWN);
+  const [read, setRead] = useRead(user);
+  const [opened, setOpened] = useState<ReadonlySet<string> | null>(null);
+  const unread = shown.filter(({ id }) => !read.has(id));
+  const open = (wanted: boolean) => {
+    setOpened(wanted ? new Set(unread.map(({ id }) => id)) : null);
+    if (wanted && unread.length > 0) setRead([...unread.map(({ id }) => id), ...read].slice(0, REMEMBERED));
+  };
+  return (
+    <Popover.Root open={opened !== null} onOpenChange={open}>
+      <Popover.Trigger
+        className="button small ghost bell"
+        aria-label={unread.length === 0 ? "Notifications" : `Notifications, ${unread.length} unread`}
+        title="Notifications"
+      >
+        <svg viewBox="0 0 20 20" width="18" height="18" aria-hidden="true" fill="none" stroke="currentColor" strokeWidth="1.6">
+          <path d="M10 3a5 5 0 0 0-5 5v3l-1.5 3h13L15 11V8a5 5 0 0 0-5-5ZM8 16.5a2 2 0 0 0 4 0" strokeLinejoin="round" />
+        </svg>
+        {unread.length > 0 && <span className="bell-count" aria-hidden="true">{badge(unread.length)}</span>}
+      </Popover.Trigger>
+      <Popover.Portal>
+        <Popover.Content className="popover bell-panel" align="end" sideOffset={6} collisionPadding={8} aria-label="Notifications">
+          <NotificationList items={shown} unread={opened ?? new Set()} onOpen={() => open(false)} />
+          <SystemChoice />
+        </Popover.Content>
+      </Popover.Portal>
+    </Popover.Root>
+  );
+}

@@ -1,0 +1,104 @@
+"""The bell tells what has become of one's jobs, and once a browser, if one wants, by its own notifications."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.e2e.dashboard.test_accessibility import faults
+from tests.e2e.dashboard.test_stream import HIDDEN
+from tests.support.scripted import Agent
+
+pytestmark = pytest.mark.browser
+Submit = Callable[..., dict[str, Any]]
+#: Keeps the titles of the notifications that a tab shows.
+KEEP = """globalThis.notified = [];
+globalThis.Notification = class extends Notification {
+    constructor(title, options) { super(title, options); notified.push(title); }
+};"""
+WANTED = "Notify me through the browser"
+
+
+def test_the_bell_counts_and_lists_what_has_become_of_jobs(page: Page, submit: Submit, node: Agent) -> None:
+    bell = page.get_by_role("button", name="Notifications")
+    bell.click()
+    panel = page.get_by_role("dialog", name="Notifications")
+    expect(panel).to_contain_text("Nothing yet.")
+    page.keyboard.press("Escape")
+    broken = submit(name="broken", max_retries=0)
+    attempt = node.start()
+    expect(bell).to_have_accessible_name("Notifications, 1 unread")
+    traceback = "Traceback (most recent call last):\n  File \"train.py\", line 3\nKeyError: 'labels'"
+    attempt.end(exit_code=1, failed_rank=0, traceback=traceback)
+    submit(name="good")
+    node.start().end()
+    submit(name="long")
+    node.start()
+    expect(bell).to_have_accessible_name("Notifications, 3 unread")
+    bell.click()
+    items = panel.get_by_role("listitem")
+    expect(items).to_have_text(
+        [re.compile("Your turn.*3 long"), re.compile("Done.*2 good"), re.compile("Failed.*broken")]
+    )
+    expect(items.last).to_contain_text("KeyError: 'labels'")
+    expect(bell).to_have_accessible_name("Notifications")
+    for theme, size in (("light", (1440, 900)), ("dark", (390, 844))):
+        page.emulate_media(color_scheme=theme)  # type: ignore[arg-type]
+        page.set_viewport_size({"width": size[0], "height": size[1]})
+        expect(panel).to_be_in_viewport(ratio=1)
+        assert faults(page) == []
+    panel.get_by_role("link", name="broken").click()
+    expect(page).to_have_url(re.compile(f"/jobs/{broken['number']}$"))
+    expect(panel).to_be_hidden()
+    page.reload()
+    expect(bell).to_have_accessible_name("Notifications")
+    bell.click()
+    expect(items).to_have_count(3)
+    expect(panel.get_by_text("unread")).to_have_count(0)
+
+
+def test_a_run_that_hangs_is_told(page: Page, submit: Submit, node: Agent) -> None:
+    submit(name="stuck", hang={"after": "1s", "action": "show"})
+    attempt = node.start()
+    attempt.report(range(3), loss=1.0)
+    page.get_by_role("button", name="Notifications").click()
+    expect(page.get_by_role("dialog", name="Notifications").get_by_role("listitem")).to_contain_text("Hangs")
+
+
+def test_a_browser_out_of_sight_notifies_once_and_only_if_it_is_wanted(page: Page, submit: Submit, node: Agent) -> None:
+    page.context.grant_permissions(["notifications"])
+    page.context.add_init_script(KEEP)
+    page.context.add_init_script(HIDDEN)
+    hidden = [page.context.new_page() for _ in range(2)]
+    for tab in hidden:
+        tab.goto("/box")
+        expect(tab.get_by_role("button", name="Notifications")).to_be_visible()
+
+    def finish(name: str, count: int, *tabs: Page) -> list[str]:
+        submit(name=name)
+        attempt = node.start()
+        for tab in tabs:
+            expect(tab.get_by_role("button", name=f"Notifications, {count} unread")).to_be_visible()
+        attempt.end(exit_code=1)
+        for tab in tabs:
+            tab.get_by_role("button", name="Notifications").click()
+            expect(tab.get_by_role("dialog", name="Notifications").get_by_role("listitem").first).to_contain_text(
+                "Failed"
+            )
+            tab.keyboard.press("Escape")
+        return [title for tab in hidden for title in tab.evaluate("notified")]
+
+    assert finish("unwanted", 1, *hidden) == []
+    page.get_by_role("button", name="Notifications").click()
+    expect(page.get_by_label(WANTED)).not_to_be_checked()
+    page.get_by_label(WANTED).click()
+    for tab in (page, *hidden):
+        if tab is not page:
+            tab.get_by_role("button", name="Notifications").click()
+        expect(tab.get_by_label(WANTED)).to_be_checked()
+        tab.keyboard.press("Escape")
+    assert finish("in-sight", 1, *hidden) == [], "the first tab is in sight"
+    page.close()
+    assert finish("wanted", 1, *hidden) == ["3 wanted has started", "3 wanted failed"]
