@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.sharing.generator import KINDS, LONG, MILD, Kind, Shares, crowd, month
+from service.scheduler.explain.idle_time import IdleTime
 from service.simulator import trace
 from service.simulator.comparison import Setting, compare
 from service.simulator.engine import simulate
-from service.simulator.idle import IdleTime
 from service.simulator.metrics import SimulationMetrics, measure, standings
 from service.simulator.policies import PRESETS, title
 from service.simulator.report import duration

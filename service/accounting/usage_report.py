@@ -3,21 +3,23 @@
 import csv
 import io
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Literal
 
-from sqlalchemy import Connection, case, func, select
+from sqlalchemy import Connection, case, exists, func, select
 
 from service.accounting import usage
-from service.accounting.gpu_time import DAY_US, HOUR_US, UsageKind
+from service.accounting.gpu_time import DAY_US, HOUR_US, Split, UsageKind
 from service.accounting.usage import RunningUsage
 from service.db.engine import Database
-from service.db.models import Attempt, Device, Job, Node, Usage, User
+from service.db.models import Attempt, Checkpoint, Device, Job, Node, Usage, User
 from service.db.records.record import Record
+from service.db.records.spec import StoredSpec
 from service.errors import field_problem
 from torchyard.api.sharing import By, Digest, Hours, UsageReport, UsageRow, Waste
+from torchyard.ids import AttemptId
 
 DEFAULT_DAYS = 28
 #: Of a digest: how many wastes it names, from how many GPU-hours on, and how many jobs of each.
@@ -99,6 +101,62 @@ def used(tx: Connection, span: DateRange, by: By, running: Iterable[RunningUsage
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class _ChargedAttempt(Record):
+    """An attempt of these days: whose it is, its GPU time once it has ended, and whether it could be stopped."""
+
+    id: AttemptId
+    user: str
+    project: str
+    number: int
+    gpu_time: Mapping[str, Mapping[str, int]] | None
+    spec: StoredSpec
+    saves: bool
+
+    @property
+    def stoppable(self) -> bool:
+        """It could be stopped for others and go on later."""
+        return self.spec.stoppable(saves=self.saves)
+
+
+#: Attempts and their GPU time, with that of the running ones so far.
+_ChargedSplits = Sequence[tuple[_ChargedAttempt, Split]]
+
+
+def _charged(tx: Connection, span: DateRange, running: Iterable[RunningUsage]) -> _ChargedSplits:
+    """Return the attempts that ran on these days."""
+    since, until = span.span_us
+    query = (
+        select(
+            Attempt.id,
+            User.name.label("user"),
+            Job.project,
+            Job.number,
+            Attempt.gpu_time,
+            Job.spec,
+            exists().where(Checkpoint.job_id == Job.id).label("saves"),
+        )
+        .join(Job, Job.id == Attempt.job_id)
+        .join(User, User.id == Job.user_id)
+        .where(Attempt.created_us < until, func.coalesce(Attempt.ended_us, until) >= since)
+    )
+    so_far = {each.attempt.id: each.split for each in running}
+    return [
+        (each, so_far.get(each.id) or usage.read_split(each.gpu_time or {}))
+        for each in _ChargedAttempt.each(tx.execute(query))
+    ]
+
+
+def _stoppable(charged: _ChargedSplits, span: DateRange, by: By) -> Counter[str]:
+    """Return the GPU time of the days that jobs held which could be stopped for others, by user, project or day."""
+    found: Counter[str] = Counter()
+    for each, split in charged:
+        for (day, _), gpu_us in split.items() if each.stoppable else ():
+            if day in span.numbers:
+                found[{"user": each.user, "project": each.project, "day": _day(day)}[by]] += gpu_us
+    return found
+
+
 def _day(number: int) -> str:
     return str(_EPOCH + timedelta(days=number))
 
@@ -106,8 +164,11 @@ def _day(number: int) -> str:
 def report(db: Database, span: DateRange, by: By, now: int) -> UsageReport:
     """Return the GPU-hours of these days, by user, project or day."""
     with db.read() as tx:
-        found = used(tx, span, by, usage.running(tx, now))
-    return UsageReport(since=span.since, until=span.until, by=by, rows=_rows(found, by), total=_total(found))
+        running = usage.running(tx, now)
+        found = used(tx, span, by, running)
+        stoppable = _stoppable(_charged(tx, span, running), span, by)
+    rows, total = _rows(found, stoppable, by), _total(found, stoppable)
+    return UsageReport(since=span.since, until=span.until, by=by, rows=rows, total=total)
 
 
 def as_csv(found: UsageReport) -> str:
@@ -120,19 +181,20 @@ def as_csv(found: UsageReport) -> str:
     return out.getvalue()
 
 
-def _rows(found: UsageByOwner, by: By) -> list[UsageRow]:
+def _rows(found: UsageByOwner, stoppable: Counter[str], by: By) -> list[UsageRow]:
     """Return rows sorted by usage, the most first; days in order."""
     keys = sorted(found) if by == "day" else sorted(found, key=lambda key: (-found[key].total(), key))
-    return [UsageRow(of=key, **_hours(found[key])) for key in keys]
+    return [UsageRow(of=key, **_hours(found[key], stoppable[key])) for key in keys]
 
 
-def _total(found: UsageByOwner) -> Hours:
-    return Hours(**_hours(sum(found.values(), Counter[UsageKind]())))
+def _total(found: UsageByOwner, stoppable: Counter[str]) -> Hours:
+    return Hours(**_hours(sum(found.values(), Counter[UsageKind]()), stoppable.total()))
 
 
-def _hours(kinds: Mapping[UsageKind, int]) -> dict[str, float]:
-    shown = {kind.value: round(kinds.get(kind, 0) / HOUR_US, 4) for kind in UsageKind}
-    return {**shown, "total": round(sum(kinds.values()) / HOUR_US, 4)}
+def _hours(kinds: Mapping[UsageKind, int], stoppable_us: int) -> dict[str, float]:
+    shown = {kind.value: kinds.get(kind, 0) for kind in UsageKind}
+    shown |= {"total": sum(kinds.values()), "stoppable": stoppable_us}
+    return {name: round(gpu_us / HOUR_US, 4) for name, gpu_us in shown.items()}
 
 
 def digest(db: Database, name: str, span: DateRange, now: int) -> Digest:
@@ -143,22 +205,23 @@ def digest(db: Database, name: str, span: DateRange, now: int) -> Digest:
 
 def _digest(tx: Connection, name: str, span: DateRange, now: int) -> Digest:
     running = usage.running(tx, now)
-    found = used(tx, span, "user", running)
-    total, capacity = _total(found), _capacity(tx, span, now)
+    found, charged = used(tx, span, "user", running), _charged(tx, span, running)
+    stoppable = _stoppable(charged, span, "user")
+    total, capacity = _total(found, stoppable), _capacity(tx, span, now)
     started, mean_wait_s = _waited(tx, span)
     return Digest(
         week=name,
         since=span.since,
         until=span.until,
-        users=_rows(found, "user"),
-        projects=_rows(used(tx, span, "project", running), "project"),
+        users=_rows(found, stoppable, "user"),
+        projects=_rows(used(tx, span, "project", running), _stoppable(charged, span, "project"), "project"),
         total=total,
         capacity=round(capacity, 4),
         held=round(total.total / capacity, 4) if capacity else None,
         useful=round(total.useful / capacity, 4) if capacity else None,
         started=started,
         mean_wait_s=mean_wait_s,
-        wastes=wastes(_wasted(tx, span, running)),
+        wastes=wastes(_wasted(charged, span)),
     )
 
 
@@ -191,32 +254,11 @@ class WastedTime:
     gpu_us: int
 
 
-@dataclass(frozen=True, slots=True)
-class _ChargedAttempt(Record):
-    """Charged GPU time of an attempt, with the job's number and its user's name."""
-
-    user: str
-    number: int
-    gpu_time: Mapping[str, Mapping[str, int]]
-
-
-def _wasted(tx: Connection, span: DateRange, running: Iterable[RunningUsage]) -> Iterable[WastedTime]:
-    since, until = span.span_us
-    query = (
-        select(User.name.label("user"), Job.number, Attempt.gpu_time)
-        .join(Job, Job.id == Attempt.job_id)
-        .join(User, User.id == Job.user_id)
-        .where(
-            Attempt.gpu_time.is_not(None), Attempt.created_us < until, func.coalesce(Attempt.ended_us, until) >= since
-        )
-    )
-    charged = _ChargedAttempt.all(tx.execute(query))
-    splits = [(each.user, each.number, usage.read_split(each.gpu_time)) for each in charged]
-    splits += [(each.attempt.user, each.attempt.number, each.split) for each in running]
-    for user, number, split in splits:
+def _wasted(charged: _ChargedSplits, span: DateRange) -> Iterable[WastedTime]:
+    for each, split in charged:
         for (day, kind), gpu_us in split.items():
             if kind is not UsageKind.USEFUL and day in span.numbers:
-                yield WastedTime(user=user, number=number, kind=kind, gpu_us=gpu_us)
+                yield WastedTime(user=each.user, number=each.number, kind=kind, gpu_us=gpu_us)
 
 
 def wastes(found: Iterable[WastedTime]) -> list[Waste]:

@@ -11,8 +11,20 @@ from service.context import Context
 from service.db.leader import Leader
 from service.infra.observability import Counters
 from service.preemption import two_phase
-from service.scheduler.policy.decide import CancelPreemption, Cause, Decision, Preempt, PutBack, Start, decide
+from service.scheduler.explain.idle_time import IdleGpus, IdleTime, idle_gpus
+from service.scheduler.model.state import SchedulerState
+from service.scheduler.policy.decide import (
+    CancelPreemption,
+    Cause,
+    Decision,
+    Preempt,
+    PutBack,
+    SchedulingPass,
+    Start,
+    decide,
+)
 from torchyard.ids import JobId
+from torchyard.spec.policy import Policy
 
 _log = logging.getLogger(__name__)
 
@@ -25,6 +37,7 @@ class Scheduler:
         self._leader = leader
         self._counters = counters
         self._term: int | None = None
+        self._idle = IdleTime(ctx.now_us())
 
     def run(self) -> None:
         """Do a pass, if this service leads."""
@@ -33,6 +46,7 @@ class Scheduler:
         if self._term != self._leader.terms:
             self._term = self._leader.terms
             self._ctx.loader.recall()
+            self._idle = IdleTime(self._ctx.now_us())
         started = time.perf_counter()
         self.run_pass()
         self._counters.pass_seconds.observe(time.perf_counter() - started)
@@ -54,8 +68,24 @@ class Scheduler:
         now = ctx.now_us()
         with ctx.loader.live(ctx.db, now) as (tx, state):
             if not ctx.loader.busy:
+                self._look(IdleGpus(), now)
                 return [], False
-            return decide(state, now, current_policy(tx)), bool(state.victims)
+            return self._pass(state, now, current_policy(tx)), bool(state.victims)
+
+    def _pass(self, state: SchedulerState, now: int, policy: Policy) -> list[Decision]:
+        if state.paused:
+            self._look(IdleGpus(), now)
+            return decide(state, now, policy)
+        done = SchedulingPass(state, now, policy)
+        decisions = done.run()
+        self._look(idle_gpus(state, done.cluster, now, policy, done.decided), now)
+        return decisions
+
+    def _look(self, idle: IdleGpus, now: int) -> None:
+        """Count the GPU time that was idle since the last pass."""
+        passed = self._idle.look(idle, now)
+        for kind, gpu_us in passed._asdict().items():
+            self._counters.idle.labels(kind).inc(gpu_us / 1e6)
 
     def _preempt(self, decisions: Iterable[Preempt]) -> None:
         """Preempt the victims of one job together, and those in the way of a reservation each by itself."""

@@ -28,6 +28,15 @@ class Counters:
             buckets=_PASS_BUCKETS,
             registry=self.registry,
         )
+        self.idle = Counter(
+            "torchyard_gpu_idle_seconds",
+            "GPU time unused while a waiting job that no quota holds back would have fitted: avoidable, or kept for a "
+            "blocked job.",
+            ["kind"],
+            registry=self.registry,
+        )
+        for kind in ("avoidable", "kept"):
+            self.idle.labels(kind)
         self.scheduler_errors = self._counter("torchyard_scheduler_errors", "Scheduling passes that failed.")
         self.monitor_errors = self._counter("torchyard_monitor_errors", "Rounds of the monitor that failed.")
         self.housekeeping_errors = self._counter("torchyard_housekeeping_errors", "Rounds of housekeeping that failed.")

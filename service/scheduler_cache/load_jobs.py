@@ -142,12 +142,11 @@ def load(tx: Connection, jobs: Sequence[JobId]) -> list[LoadedJob]:
 
 def waiting(row: LoadedJob, remaining: Estimate | None, policy: Policy) -> Waiting:
     """Make a queued job; that its sweep is paused or its checkpoints are on the way is not known from its row."""
-    flexible = _wanted(row.spec)
     return Waiting(
         **_common(row),
         remaining=remaining,
         restartable=row.restartable(policy),
-        preemptible=row.restore_checkpoint is not None if flexible is None else flexible,
+        preemptible=row.spec.stoppable(saves=row.restore_checkpoint is not None),
         ineligible=IneligibleReason.HELD if row.held else IneligibleReason.DEPENDENCY if row.blocked else None,
     )
 
@@ -221,12 +220,6 @@ def _common(row: LoadedJob) -> dict[str, Any]:
     }
 
 
-def _wanted(spec: StoredSpec) -> bool | None:
-    """Tell if its owner lets it be stopped; None: once it has a verified checkpoint."""
-    said = spec.preemptible
-    return said if said is not None else True if spec.restartable else None
-
-
 def _running(
     row: LoadedJob,
     attempt: _LoadedAttempt,
@@ -234,7 +227,7 @@ def _running(
     saved: Mapping[JobId, tuple[str, int]],
     policy: Policy,
 ) -> Running:
-    common, flexible = _common(row), _wanted(row.spec)
+    common = _common(row)
     wrote, created_us = saved.get(row.id, ("", None))
     resumed_us = attempt.started_us or attempt.created_us if attempt.resumed_from_step is not None else None
     limit_us = common["limit_us"]
@@ -247,7 +240,7 @@ def _running(
     pending = None if attempt.yielding is None else PendingPreemption.model_validate(attempt.yielding)
     return Running(
         **common,
-        preemptible=runs and (row.id in saved if flexible is None else flexible),
+        preemptible=runs and row.spec.stoppable(saves=row.id in saved),
         restartable=restartable,
         begun_us=begun_us,
         trial_ends_us=trial_ends_us,

@@ -12,9 +12,9 @@ from multiprocessing.sharedctypes import SynchronizedArray
 
 from rich.progress import Progress
 
+from service.scheduler.explain.idle_time import IdleTime
 from service.simulator.engine import simulate
 from service.simulator.figures import Course, course
-from service.simulator.idle import IdleTime
 from service.simulator.metrics import measure, standings
 from service.simulator.quotas import Quotas
 from service.simulator.report import PolicyResult

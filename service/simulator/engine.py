@@ -17,16 +17,16 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cache
 
+from service.scheduler.explain.idle_time import IdleGpus, IdleTime, idle_gpus
 from service.scheduler.model.decisions import Preempt, PutBack, Start
 from service.scheduler.model.jobs import Running, Waiting
 from service.scheduler.model.nodes import NodeInfo, Placement, Slot
 from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.decide import SchedulingPass
 from service.scheduler.policy.order import Ranking, rank_jobs
-from service.scheduler.policy.placement import Hold
+from service.scheduler.policy.placement import ClusterCapacity, Hold
 from service.scheduler.policy.preemption import in_the_way
 from service.simulator.accounts import SimulatedAccounts
-from service.simulator.idle import IdleTime
 from service.simulator.knowledge import ORACLES, TOLD_US, Knowledge
 from service.simulator.quotas import Quotas
 from service.simulator.runs import JobRun, Spell
@@ -162,7 +162,7 @@ class _Engine:
                 if possible:
                     self._decide(known)
             if self._idle is not None:
-                self._idle.look(self._state, self._holds, self._now_us)
+                self._idle.look(self._idle_gpus(), self._now_us)
             if self._ended - told >= _WORD:
                 told = self._ended
                 tell(told)
@@ -170,6 +170,10 @@ class _Engine:
             JobRun(job=live.job, gpus=live.gpus, spells=tuple(live.spells), restarts=live.restarts)
             for live in self._jobs
         ]
+
+    def _idle_gpus(self) -> IdleGpus:
+        cluster = ClusterCapacity(capacities=self._state.capacities(), holds=dict(self._holds))
+        return idle_gpus(self._state, cluster, self._now_us, self._policy)
 
     def _upcoming(self) -> int:
         upcoming_us = self._review_us()

@@ -14,8 +14,8 @@ from types import MappingProxyType
 
 import numpy as np
 
+from service.scheduler.explain.idle_time import IdleTime
 from service.scheduler.model.columns import Bools, Floats, Ints
-from service.simulator.idle import IdleTime
 from service.simulator.runs import JobRun
 from service.simulator.trace import SECOND, Cluster
 

@@ -85,6 +85,8 @@ class Hours(Resource):
     """Work done again after a preemption, a retry or a loss, and starting again."""
     total: float
     """All of these."""
+    stoppable: float = 0
+    """Of the total, what could have been shared: held by jobs that could be stopped for others and go on later."""
 
 
 class UsageRow(Hours):

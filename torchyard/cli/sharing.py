@@ -137,7 +137,10 @@ def usage(
     week: Annotated[str | None, typer.Option(help="Of the digest, such as 2026-W47.")] = None,
     json: common.Json = False,
 ) -> None:
-    """Show who used how many GPU-hours, and what became of them."""
+    """Show who used how many GPU-hours, and what became of them.
+
+    STOPPABLE is the part that could have been shared: of jobs that could be stopped for others and go on later.
+    """
     from datetime import UTC, datetime, timedelta
 
     since = datetime.now(UTC).date() - timedelta(days=7 * weeks - 1)
@@ -154,7 +157,7 @@ def usage(
 
 def _print_hours(by: str, rows: "Iterable[UsageRow]", total: "Hours | None" = None) -> None:
 
-    with common.table(by.upper(), *(kind.upper() for kind in KINDS)) as table:
+    with common.table(by.upper(), *(kind.upper() for kind in KINDS), "STOPPABLE") as table:
         for row in rows:
             table.add_row(row.of, *_cells(row))
         if total is not None:
@@ -162,7 +165,8 @@ def _print_hours(by: str, rows: "Iterable[UsageRow]", total: "Hours | None" = No
 
 
 def _cells(hours: "Hours") -> list[str]:
-    return [_hours(getattr(hours, kind)) for kind in KINDS]
+    part = f"{hours.stoppable / hours.total:.0%}" if hours.total else ""
+    return [*(_hours(getattr(hours, kind)) for kind in KINDS), part]
 
 
 def _hours(value: float) -> str:

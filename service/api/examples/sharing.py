@@ -12,13 +12,15 @@ from torchyard.spec.policy import Policy
 #: Answers without a model.
 TEXTS: Mapping[str, Mapping[str, str]] = {
     "sharing_show_usage": {
-        "text/csv": "user,useful,idle,failed,lost,total\nada,120.5000,4.0000,1.5000,0.5000,126.5000\n"
+        "text/csv": (
+            "user,useful,idle,failed,lost,total,stoppable\nada,120.5000,4.0000,1.5000,0.5000,126.5000,80.0000\n"
+        )
     }
 }
 
 _FIRST, _LAST = date(2026, 11, 16), date(2026, 11, 22)
-_ROW = sharing.UsageRow(of="ada", useful=120.5, idle=4.0, failed=1.5, lost=0.5, total=126.5)
-_TOTAL = sharing.Hours(useful=120.5, idle=4.0, failed=1.5, lost=0.5, total=126.5)
+_ROW = sharing.UsageRow(of="ada", useful=120.5, idle=4.0, failed=1.5, lost=0.5, total=126.5, stoppable=80.0)
+_TOTAL = sharing.Hours(useful=120.5, idle=4.0, failed=1.5, lost=0.5, total=126.5, stoppable=80.0)
 _VALUES = sharing.QuotaValues(weight=2.0, max_gpus=4, max_queued=100)
 
 MODELS: tuple[BaseModel, ...] = (

@@ -145,6 +145,11 @@ class StoredSpec:
         preemptible: bool | None = self.data.get("preemptible")
         return preemptible
 
+    def stoppable(self, *, saves: bool) -> bool:
+        """Return whether it may be stopped for others and go on later; `saves`: it has a checkpoint to go on from."""
+        said = self.preemptible
+        return said if said is not None else self.restartable or saves
+
     @property
     def after(self) -> After | None:
         """Jobs that it waits for."""

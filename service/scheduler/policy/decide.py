@@ -101,8 +101,8 @@ class SchedulingPass:
         #: Placements of the jobs that others are preempted for, once those have left.
         self.promises: dict[JobId, tuple[Placement, ...]] = {}
         self._decisions: list[Decision] = []
-        #: Jobs that are decided.
-        self._done: set[JobId] = set()
+        #: Jobs that are decided: they start now, or get what others leave for them.
+        self.decided: set[JobId] = set()
 
     def run(self) -> list[Decision]:
         """Return the decisions; call it once."""
@@ -123,11 +123,11 @@ class SchedulingPass:
 
     def _left_over(self) -> Ints:
         """Return the waiting rows whose jobs are not decided yet."""
-        if not self._done:
+        if not self.decided:
             return self._ahead
         table = self._state.table
         settled: Bools = np.zeros(len(table), dtype=bool)
-        settled[[table.rows[job] for job in self._done]] = True
+        settled[[table.rows[job] for job in self.decided]] = True
         return self._ahead[~settled[self._ahead]]
 
     def _starts_alone(self) -> bool:
@@ -297,7 +297,7 @@ class SchedulingPass:
 
     def _take(self, job: Waiting, placements: tuple[Placement, ...]) -> None:
         self.cluster.take(job.job, job.resources, placements)
-        self._done.add(job.job)
+        self.decided.add(job.job)
         if self._quotas.bounded:
             expected = 0 if job.remaining is None else job.remaining.p50_us
             shareable = shareable_gpus(job.resources, placements, self._state.nodes)

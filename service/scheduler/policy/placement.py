@@ -96,7 +96,12 @@ class ClusterCapacity:
     @property
     def bound(self) -> bool:
         """Return whether devices are held or reserved, so that one job may be refused what another may have."""
-        return bool(self.holds) or self.mask is not _nothing
+        return bool(self.holds) or self.reserved
+
+    @property
+    def reserved(self) -> bool:
+        """Return whether devices are reserved."""
+        return self.mask is not _nothing
 
     def unbound(self) -> "ClusterCapacity":
         """Return the same capacity with nothing held or reserved."""

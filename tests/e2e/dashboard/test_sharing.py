@@ -35,6 +35,7 @@ def test_usage_tells_what_became_of_the_hours(page: Page, live_service: Live) ->
     bar = usage.get_by_role("img")
     expect(bar).to_have_attribute("aria-label", "6.0 GPU-hours useful, 3.0 GPU-hours idle, 1.0 GPU-hours failed")
     expect(usage.locator(".usage-total")).to_have_text("10.0 h")
+    expect(usage).to_contain_text("0 % of what was held could have been shared")
     usage.get_by_role("button", name="Projects").click()
     expect(usage.locator(".usage-of")).to_have_text("default")
     with page.expect_download() as download:

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import event, select, update
 from sqlalchemy.exc import OperationalError
 
-from service import lifecycle
+from service import lifecycle, notices
 from service.controllers import background
 from service.controllers.scheduling import Scheduler
 from service.db.engine import Database
@@ -24,6 +24,7 @@ from tests.support import box, submissions, wait
 from tests.support.box import NOW
 from tests.support.databases import locked
 from tests.support.recorded_context import RecordedContext, recorded_context
+from torchyard import api
 from torchyard.states import JobState
 
 
@@ -51,6 +52,32 @@ def test_a_pass_starts_what_fits_and_tells_the_node(yard: RecordedContext, sched
     with yard.ctx.db.read() as tx:
         assert list(tx.scalars(select(Allocation.index).order_by(Allocation.index))) == [0, 1]
     assert scheduler.run_pass() == 0
+
+
+def test_metrics_count_gpu_time_that_is_kept(yard: RecordedContext) -> None:
+    counters, leader = Counters(), Leader(yard.ctx.db)
+    scheduler = Scheduler(yard.ctx, leader, counters)
+
+    def idle_s(kind: str) -> float | None:
+        return counters.registry.get_sample_value("torchyard_gpu_idle_seconds_total", {"kind": kind})
+
+    box.add_node(yard.ctx.db, devices=2)
+    box.start(yard.ctx.db, box.add_job(yard.ctx.db, preemptible=False, time_limit="2h"), ["box-gpu-0"])
+    for _ in range(2):
+        scheduler.run_pass()
+    assert (idle_s("avoidable"), idle_s("kept")) == (0, 0), "nobody waits"
+    box.add_job(yard.ctx.db, gpus=2, preemptible=False)
+    box.add_job(yard.ctx.db, preemptible=False)
+    assert scheduler.run_pass() == 0
+    yard.clock.sleep(5)
+    scheduler.run_pass()
+    assert (idle_s("avoidable"), idle_s("kept")) == (0, 5)
+    notices.pause(yard.ctx.db, submissions.ADA, api.NewPause(), yard.ctx.now_us())
+    scheduler.run_pass()
+    yard.clock.sleep(5)
+    scheduler.run_pass()
+    assert idle_s("kept") == 5, "what an administrator has stopped is nobody's waste"
+    leader.resign()
 
 
 def test_a_locked_database_puts_a_pass_off(yard: RecordedContext, scheduler: Scheduler) -> None:

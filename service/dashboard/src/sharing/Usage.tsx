@@ -85,6 +85,12 @@ function Sentences({ digest, running }: { digest: Digest; running: boolean }) {
               {total.total > 0 && <>: {percent(total.useful / total.total)} of what was held</>}.
             </p>
           )}
+      {total.total > 0 && (
+        <p>
+          <b>{percent(total.stoppable / total.total)}</b> of what was held could have been shared: its jobs can be
+          stopped for others and go on later.
+        </p>
+      )}
       <p>
         {started === 0 ? "No job started." : <><b>{plural(started, "job")}</b> started</>}
         {started > 0 && wait !== null && <>, after waiting <b>{duration(wait)}</b> on average</>}

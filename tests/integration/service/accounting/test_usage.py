@@ -311,6 +311,28 @@ def test_usage_decays_with_the_half_life_of_the_policy(db: Database, gpus: list[
         assert accounts.decayed(row.usage, row.usage_us, START, half_life) == pytest.approx(3600 * 0.75)
 
 
+def test_the_part_that_could_have_been_shared(db: Database, gpus: list[str]) -> None:
+    _, ended = add_run(db, gpus[:1], hours=4, preemptible=True)
+    end(db, ended)
+    _, ended = add_run(db, gpus[:1], hours=2, preemptible=False)
+    end(db, ended)
+    add_run(db, gpus[:1], hours=1, restartable=True)
+    _, saves = add_run(db, gpus[1:], hours=3)
+
+    def shown() -> list[tuple[str, float, float]]:
+        by_user = usage_report.report(db, usage_report.days(None, None, START), "user", START)
+        assert by_user.total.stoppable == by_user.rows[0].stoppable
+        by_day = usage_report.report(db, usage_report.days(None, None, START), "day", START)
+        assert sum(row.stoppable for row in by_day.rows) == pytest.approx(by_user.total.stoppable, abs=1e-3)
+        return [(row.of, row.total, row.stoppable) for row in by_user.rows]
+
+    assert shown() == [("ada", 10, 5)]
+    box.add_checkpoint(db, saves, 1)
+    assert shown() == [("ada", 10, 8)]
+    digest = usage_report.digest(db, *usage_report.week(f"{usage_report.today(START):%G-W%V}", START), START)
+    assert (digest.total.stoppable, digest.projects[0].stoppable) == (8, 8)
+
+
 def test_the_digest_names_wastes_and_whose_they_are(db: Database, gpus: list[str]) -> None:
     for _ in range(2):
         _, attempt = add_run(db, gpus[:1], hours=4)

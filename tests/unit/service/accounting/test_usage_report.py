@@ -60,10 +60,10 @@ def test_wastes_are_named_by_whose_they_are_the_biggest_first_with_the_mend() ->
 
 
 def test_a_table_for_programs() -> None:
-    total = Hours(useful=1, idle=0, failed=0, lost=0.5, total=1.5)
+    total = Hours(useful=1, idle=0, failed=0, lost=0.5, total=1.5, stoppable=0.25)
     rows = [UsageRow(of="ada", **total.model_dump())]
     report = UsageReport(since=date(2026, 1, 1), until=date(2026, 1, 2), by="user", rows=rows, total=total)
     assert as_csv(report).splitlines() == [
-        "user,useful,idle,failed,lost,total",
-        "ada,1.0000,0.0000,0.0000,0.5000,1.5000",
+        "user,useful,idle,failed,lost,total,stoppable",
+        "ada,1.0000,0.0000,0.0000,0.5000,1.5000,0.2500",
     ]

@@ -1,9 +1,9 @@
 import pytest
 
+from service.scheduler.explain.idle_time import IdleTime
 from service.simulator.comparison import Setting, compare
 from service.simulator.engine import simulate
 from service.simulator.exceptions import TraceError
-from service.simulator.idle import IdleTime
 from service.simulator.metrics import measure, standings
 from service.simulator.policies import PRESETS
 from service.simulator.trace import SECOND, Cluster

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from service.scheduler.explain.idle_time import IdleTime
 from service.simulator import metrics
-from service.simulator.idle import IdleTime
 from service.simulator.metrics import SimulationMetrics, jain, measure, share_out, standings
 from service.simulator.policies import PRESETS
 from service.simulator.runs import JobRun

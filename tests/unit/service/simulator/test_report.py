@@ -1,6 +1,6 @@
 import pytest
 
-from service.simulator.idle import IdleTime
+from service.scheduler.explain.idle_time import IdleTime
 from service.simulator.metrics import measure, standings
 from service.simulator.report import PolicyResult, duration, plain, table, worst
 from service.simulator.trace import Cluster

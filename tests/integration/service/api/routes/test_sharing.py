@@ -214,13 +214,15 @@ def test_usage_by_user_project_and_day(live_service: Live) -> None:
         ("ada", 10, 2.5, 12.5),
         ("grace", 0, 0, 1),
     ]
-    assert report["total"] == {"useful": 10, "idle": 2.5, "failed": 0, "lost": 1, "total": 13.5}
+    assert report["total"] == {"useful": 10, "idle": 2.5, "failed": 0, "lost": 1, "total": 13.5, "stoppable": 0}
     month = (datetime.now(UTC).date() - timedelta(days=40)).isoformat()
     days = get(f"{API}/usage", params={"from": month, "by": "day"}).json()["rows"]
     assert [row["total"] for row in days] == [7, 1, 12.5]
     table = get(f"{API}/usage", params={"from": month, "by": "project", "format": "csv"})
     assert table.headers["content-type"] == "text/csv; charset=utf-8"
-    assert table.text == ("project,useful,idle,failed,lost,total\ndefault,10.0000,2.5000,7.0000,1.0000,20.5000\n")
+    assert table.text == (
+        "project,useful,idle,failed,lost,total,stoppable\ndefault,10.0000,2.5000,7.0000,1.0000,20.5000,0.0000\n"
+    )
     assert refused(get(f"{API}/usage", params={"from": "2026-02-02", "to": "2026-02-01"}), "from")
     assert refused(get(f"{API}/usage", params={"from": "yesterday"}), "from")
     assert get(f"{API}/usage", params={"to": "0001-01-01"}).json()["rows"] == []
