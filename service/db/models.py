@@ -18,6 +18,7 @@ from sqlalchemy import (
     UniqueConstraint,
     false,
     text,
+    true,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
@@ -97,6 +98,8 @@ class Project(Base):
     visibility: Mapped[str | None]
     #: Who may submit jobs to it (`torchyard.api.Submitters`).
     submitters: Mapped[str] = mapped_column(default="everyone", server_default="everyone")
+    #: Its jobs may be put back after their trial, to start from the beginning.
+    restarts: Mapped[bool] = mapped_column(default=True, server_default=true())
 
 
 class ProjectMember(Base):

@@ -24,7 +24,7 @@ def list_projects(db: Database, default: Visibility) -> list[api.Project]:
 
 def _projects(tx: Connection, default: Visibility, name: str | None = None) -> list[api.Project]:
     members: dict[str, dict[str, Role]] = {}
-    projects = select(Project.name, Project.visibility, Project.submitters, Project.created_us)
+    projects = select(Project.name, Project.visibility, Project.submitters, Project.restarts, Project.created_us)
     named = select(ProjectMember.project, User.name, ProjectMember.role).join(User, User.id == ProjectMember.user_id)
     if name is not None:
         projects, named = projects.where(Project.name == name), named.where(ProjectMember.project == name)
@@ -38,6 +38,7 @@ def _projects(tx: Connection, default: Visibility, name: str | None = None) -> l
             members=list(members.get(row.name, ())),
             roles=members.get(row.name, {}),
             submitters=row.submitters,
+            restarts=row.restarts,
         )
         for row in tx.execute(projects.order_by(Project.name))
     ]
@@ -56,11 +57,10 @@ def create_project(
     """Add a project; ``conflict`` if there is one of the name."""
     with db.write() as tx:
         try:
-            values = {"visibility": new.visibility, "submitters": new.submitters, "created_us": now}
-            tx.execute(insert(Project).values(name=new.name, **values))
+            tx.execute(insert(Project).values(**new.model_dump(), created_us=now))
         except IntegrityError as error:
             raise ProblemError("conflict", f"name: there is a project {new.name} already.") from error
-        said = new.model_dump(include={"visibility", "submitters"}, exclude_defaults=True)
+        said = new.model_dump(exclude={"name"}, exclude_defaults=True)
         audit.record(tx, caller, "project.create", new.name, now, **said)
         (made,) = _projects(tx, default, new.name)
     cache.forget()
@@ -70,7 +70,7 @@ def create_project(
 def change_project(
     db: Database, cache: Tokens, caller: Caller, name: str, changes: api.ProjectChanges, default: Visibility, now: int
 ) -> api.Project:
-    """Set who may read the jobs of a project, and who submits to it; ``not-found`` for an unknown one."""
+    """Set who reads a project's jobs and submits them, and if they may start over; ``not-found`` for an unknown one."""
     roles.may_administer(caller, name)
     given = changes.model_dump(exclude_unset=True)
     with db.write() as tx:

@@ -169,8 +169,17 @@ def _check(tx: Connection, submission: Submission, plan: planning.SubmissionPlan
     )
     advice = f"; {submission.advice}" if submission.advice else ""
     spec = submission.spec
-    trial = _TRIAL if spec.restartable == "auto" and starts_over(spec.model_dump(mode="json")) else ""
-    return f"{notes[0]}{chosen}{advice}{trial}"
+    return f"{notes[0]}{chosen}{advice}{_trial(tx, spec)}"
+
+
+def _trial(tx: Connection, spec: JobSpec) -> str:
+    """Return what is told of a job that may be put back after its trial though its spec does not say so."""
+    if spec.restartable != "auto" or not starts_over(spec.model_dump(mode="json")):
+        return ""
+    allowed = tx.scalar(select(Project.restarts).where(Project.name == spec.project))
+    return (
+        _TRIAL if allowed is not False else f"; it is never put back to start over, as project {spec.project} wants it"
+    )
 
 
 def _memory_advice(tx: Connection, submission: Submission) -> str:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, select
 
 from service.db.engine import Database
-from service.db.models import Device
+from service.db.models import Device, Project
 from service.db.records.spec import StoredSpec
 from service.estimation import estimates
 from service.estimation.forecasts import Estimator
@@ -81,6 +81,7 @@ def _waiting(tx: Connection, estimator: Estimator, seen: QueueSnapshot, planned:
         ran_us=0,
         group_id=None,
         restarts=0,
+        project_restarts=tx.scalar(select(Project.restarts).where(Project.name == spec.project)) is not False,
     )
     key = estimates.history_key_of(spec.project, caller.user_id, stored)
     remaining = estimator.of_history(tx, key, stored.time_limit_us, seen.now)

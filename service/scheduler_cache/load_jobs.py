@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Select, Table, bindparam, func, select
 
 from service.accounting.policy_settings import current_policy
 from service.db.chunks import chunks
-from service.db.models import Allocation, Attempt, Checkpoint, Job, Member, Node
+from service.db.models import Allocation, Attempt, Checkpoint, Job, Member, Node, Project
 from service.db.records.attempts import PendingPreemption
 from service.db.records.spec import StoredSpec
 from service.estimation import progress
@@ -62,6 +62,8 @@ class LoadedJob(NamedTuple):
     ran_us: int
     group_id: str | None
     restarts: int
+    #: Its project lets jobs be put back.
+    project_restarts: bool
 
     def restartable(self, policy: Policy) -> bool:
         """Tell if it may be put back after its trial; what an earlier attempt has left would be lost."""
@@ -70,7 +72,7 @@ class LoadedJob(NamedTuple):
             self.spec.starts_over
             and self.restarts < policy.restarts
             and trials <= self.restarts
-            and (self.project not in policy.no_restarts or self.spec.restartable)
+            and (self.spec.restartable or (self.project_restarts and self.project not in policy.no_restarts))
         )
 
 
@@ -84,7 +86,10 @@ class _LoadedAttempt(NamedTuple):
     spared_until_us: int | None
 
 
-_JOBS: Select[Any] = select(*(_JOB[name] for name in LoadedJob._fields))
+_JOBS: Select[Any] = select(
+    *(_JOB[name] for name in LoadedJob._fields if name != "project_restarts"),
+    Project.restarts.label("project_restarts"),
+).join_from(_JOB.id.table, Project, Project.name == _JOB.project)
 
 
 def resources_of(spec: JobSpec) -> ResourceRequest:

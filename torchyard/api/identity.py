@@ -117,6 +117,8 @@ class NewProject(Resource):
     """Who may read its jobs; absent: as the installation has it."""
     submitters: Submitters = "everyone"
     """Who may submit jobs to it."""
+    restarts: bool = True
+    """Its jobs that cannot be stopped may be put back after a short trial, to start from the beginning."""
 
 
 class ProjectChanges(Resource):
@@ -128,6 +130,9 @@ class ProjectChanges(Resource):
     """Who may read its jobs; null: as the installation has it."""
     submitters: Submitters = "everyone"
     """Who may submit jobs to it; what waits or runs stays as it is."""
+    restarts: bool = True
+    """Its jobs that cannot be stopped may be put back after a short trial, to start from the beginning; false holds for
+    jobs that wait or run, too, but not for those whose specs say `restartable: true`."""
 
 
 class ProjectRole(Resource):
@@ -213,6 +218,8 @@ class Project(Resource):
     """The members' roles in it, by name."""
     submitters: Submitters = "everyone"
     """Who may submit jobs to it."""
+    restarts: bool = True
+    """Its jobs that cannot be stopped may be put back after a short trial, to start from the beginning."""
 
 
 class Settings(Resource):

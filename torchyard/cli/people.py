@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 READERS = {"private": "owners", "project": "members", "everyone": "everyone"}
 #: Who submits to a project beside its administrators.
 SUBMITTERS = "Who may submit to it: everyone, or members alone; administrators always."
+RESTARTS = "May its jobs that cannot be stopped be put back after a short trial, to start over: on or off."
 VISIBILITY = "Who reads its jobs: private (owners), project (members) or everyone; administrators always."
 ProjectName = Annotated[str, typer.Argument(metavar="PROJECT", help="The project's name.")]
 UserName = Annotated[str, typer.Argument(metavar="USER", help="The user's name.")]
@@ -229,10 +230,11 @@ def projects(context: typer.Context, json: common.Json = False) -> None:
     if json:
         common.print_json(found)
         return
-    with common.table("NAME", "READ BY", "SUBMIT", "MEMBERS", "SINCE") as table:
+    with common.table("NAME", "READ BY", "SUBMIT", "RESTARTS", "MEMBERS", "SINCE") as table:
         for project in found:
             members, since = " ".join(_members(project)), f"{project.created_at:%Y-%m-%d}"
-            table.add_row(project.name, READERS[project.visibility], project.submitters, members, since)
+            reads, restarts = READERS[project.visibility], "on" if project.restarts else "off"
+            table.add_row(project.name, reads, project.submitters, restarts, members, since)
 
 
 def _members(project: "Project") -> list[str]:
@@ -245,12 +247,14 @@ def create_project(
     name: Annotated[str, typer.Argument(help="The project's name.")],
     visibility: Annotated[str | None, typer.Option(help=VISIBILITY)] = None,
     submitters: Annotated[str, typer.Option(help=SUBMITTERS)] = "everyone",
+    restarts: Annotated[str, typer.Option(metavar="on|off", help=RESTARTS)] = "on",
     json: common.Json = False,
 ) -> None:
     """Create a project (administrators); a spec's `project`, or `yard run --project`, then names it."""
     from torchyard.api import NewProject
 
-    new = common.checked(NewProject, {"name": name, "visibility": visibility, "submitters": submitters})
+    given = {"name": name, "visibility": visibility, "submitters": submitters, "restarts": restarts}
+    new = common.checked(NewProject, given)
     with common.connect() as client:
         made = client.create_project(new)
     if json:
@@ -263,23 +267,29 @@ def change_project(
     project: ProjectName,
     visibility: Annotated[str | None, typer.Option(help=f"{VISIBILITY} default: as the installation has it.")] = None,
     submitters: Annotated[str | None, typer.Option(help=SUBMITTERS)] = None,
+    restarts: Annotated[str | None, typer.Option(metavar="on|off", help=RESTARTS)] = None,
     json: common.Json = False,
 ) -> None:
-    """Set who may read the jobs of a project and submit to it (its administrators, or those of all)."""
+    """Set who reads and submits jobs of a project, and if they may start over (its administrators, or those of all)."""
     from torchyard.api import ProjectChanges
 
-    values = {"visibility": visibility, "submitters": submitters}
+    values = {"visibility": visibility, "submitters": submitters, "restarts": restarts}
     given = {field: None if value == "default" else value for field, value in values.items() if value is not None}
     with common.connect() as client:
         changed = client.change_project(project, common.checked(ProjectChanges, given))
     if json:
         common.print_json(changed)
     else:
-        common.note(f"jobs in {changed.name} are read by: {READERS[changed.visibility]}; {_who_submits(changed)}")
+        readers, others = READERS[changed.visibility], f"{_who_submits(changed)}{_starts_over(changed)}"
+        common.note(f"jobs in {changed.name} are read by: {readers}; {others}")
 
 
 def _who_submits(project: "Project") -> str:
     return "only members submit to it" if project.submitters == "members" else "everyone submits to it"
+
+
+def _starts_over(project: "Project") -> str:
+    return "" if project.restarts else "; they never start over after a trial"
 
 
 def add_member(

@@ -110,6 +110,7 @@ def test_a_project_has_members_access_quotas_secrets_and_accounts(page: Page, li
     page.get_by_role("link", name="vision").click()
     page.get_by_label("Who submits").select_option("members")
     page.get_by_label("Jobs are read by").select_option("everyone")
+    page.get_by_label("Jobs start over").select_option("off")
     page.get_by_role("button", name="Add a member").click()
     page.get_by_label("User").select_option("ada")
     page.get_by_role("button", name="Add", exact=True).click()
@@ -135,6 +136,7 @@ def test_a_project_has_members_access_quotas_secrets_and_accounts(page: Page, li
         assert program.get("/api/v1/settings").json()["user"]["name"] == "ci"
     found = {each["name"]: each for each in live_service.client.get("/api/v1/projects").json()}["vision"]
     assert (found["submitters"], found["visibility"], found["roles"]["ada"]) == ("members", "everyone", "administrator")
+    assert found["restarts"] is False
 
 
 def test_others_read_a_project_and_its_administrators_change_it(stranger: Page, live_service: Live) -> None:

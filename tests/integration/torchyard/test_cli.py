@@ -318,15 +318,18 @@ def test_who_reads_the_jobs_of_a_project_is_said_and_shown(yard: Callable[..., D
     yard("users", "add", "ada")
     assert yard("projects", "create", "vision", "--visibility", "private").code == 0
     assert yard("projects", "members", "add", "vision", "ada").err == "ada is a member of vision\n"
-    assert shown() == ["default members everyone", "vision owners everyone ada"]
+    assert shown() == ["default members everyone on", "vision owners everyone on ada"]
     assert yard("projects", "set", "vision", "--visibility", "everyone").err == (
         "jobs in vision are read by: everyone; everyone submits to it\n"
     )
     closed = yard("projects", "set", "vision", "--submitters", "members").err
     assert closed == "jobs in vision are read by: everyone; only members submit to it\n"
+    over = yard("projects", "set", "vision", "--restarts", "off").err
+    assert over.endswith("only members submit to it; they never start over after a trial\n")
+    assert yard("projects", "set", "vision", "--restarts", "maybe").err.startswith("yard: restarts: ")
     assert yard("projects", "set", "vision", "--visibility", "default", "--json").json["visibility"] == "project"
     assert yard("projects", "members", "remove", "vision", "ada").err == "ada is no member of vision any more\n"
-    assert shown() == ["default members everyone", "vision members members"]
+    assert shown() == ["default members everyone on", "vision members members off"]
     assert yard("projects", "create", "lab", "--submitters", "members", "--json").json["submitters"] == "members"
     wrong = yard("projects", "set", "vision", "--visibility", "secret")
     assert (wrong.code, wrong.err.split(": ")[:2]) == (1, ["yard", "visibility"])

@@ -18,6 +18,11 @@ export const SUBMITTERS = [
   { key: "members", label: "members alone" },
 ] as const satisfies readonly { key: Project["submitters"]; label: string }[];
 
+export const RESTARTS = [
+  { key: "on", label: "after a short trial, for shorter ones" },
+  { key: "off", label: "never" },
+] as const;
+
 export function labelOf<Key extends string>(options: readonly { key: Key; label: string }[], key: Key): string {
   return options.find((option) => option.key === key)?.label ?? key;
 }

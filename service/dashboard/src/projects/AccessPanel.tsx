@@ -1,6 +1,6 @@
 import { useChangeProject } from "../api/people";
 import type { Project } from "../api/types";
-import { labelOf, READERS, SUBMITTERS } from "../lib/people";
+import { labelOf, READERS, RESTARTS, SUBMITTERS } from "../lib/people";
 import { Notice } from "../ui/Notice";
 import { Panel } from "../ui/Panel";
 import { Select } from "../ui/Select";
@@ -8,6 +8,7 @@ import { Select } from "../ui/Select";
 /** Who reads the project's jobs and who submits to it; its administrators choose. */
 export function AccessPanel({ project, leads }: { project: Project; leads: boolean }) {
   const { name, visibility, submitters } = project;
+  const restarts = project.restarts ? "on" : "off";
   const change = useChangeProject();
   if (!leads) {
     return (
@@ -15,6 +16,7 @@ export function AccessPanel({ project, leads }: { project: Project; leads: boole
         <dl className="policy">
           <div><dt>Jobs are read by</dt><dd>{labelOf(READERS, visibility)}</dd></div>
           <div><dt>Who submits</dt><dd>{labelOf(SUBMITTERS, submitters)}</dd></div>
+          <div><dt>Jobs start over</dt><dd>{labelOf(RESTARTS, restarts)}</dd></div>
         </dl>
       </Panel>
     );
@@ -37,6 +39,14 @@ export function AccessPanel({ project, leads }: { project: Project; leads: boole
           value={submitters}
           disabled={change.isPending}
           onChange={(chosen) => change.mutate({ name, changes: { submitters: chosen } })}
+        />
+        <Select
+          label="Jobs start over"
+          hint="Those that cannot be stopped, at most twice, unless their specs decide."
+          options={RESTARTS}
+          value={restarts}
+          disabled={change.isPending}
+          onChange={(chosen) => change.mutate({ name, changes: { restarts: chosen === "on" } })}
         />
         <Notice error={change.error} />
       </div>

@@ -16,7 +16,7 @@ export function NewProjectDialog({ onClose }: { onClose: () => void }) {
   const [submitters, setSubmitters] = useState<Project["submitters"]>("everyone");
   const create = useCreateProject();
   const confirm = () => create.mutate(
-    { name: name.trim(), visibility: visibility === INSTALLATION ? null : visibility, submitters },
+    { name: name.trim(), visibility: visibility === INSTALLATION ? null : visibility, submitters, restarts: true },
     { onSuccess: onClose },
   );
   return (

@@ -13,7 +13,7 @@ from service.controllers import scheduling
 from service.controllers.scheduling import Scheduler
 from service.db.engine import Database
 from service.db.leader import Leader
-from service.db.models import Account, Attempt, Group, Job, Node, Output, Reservation
+from service.db.models import Account, Attempt, Group, Job, Node, Output, Project, Reservation
 from service.db.records.attempts import PendingPreemption
 from service.infra.observability import Counters
 from service.scheduler.model.decisions import Cause, Preempt
@@ -394,6 +394,15 @@ def test_who_must_not_start_over_goes_on(yard: Yard, spec: dict[str, Any], polic
         set_policy(tx, Policy.model_validate(policy))
     on_trial(yard, box.add_node(yard.db, devices=1), **spec)
     box.add_job(yard.db, **PLAIN)
+    yard.run(TRIED_S)
+    assert yard.order() is Action.RUN
+
+
+def test_no_job_of_a_project_that_wants_no_restarts_is_put_back(yard: Yard) -> None:
+    on_trial(yard, box.add_node(yard.db, devices=1))
+    box.add_job(yard.db, **PLAIN)
+    with yard.db.write() as tx:
+        tx.execute(update(Project).values(restarts=False))
     yard.run(TRIED_S)
     assert yard.order() is Action.RUN
 

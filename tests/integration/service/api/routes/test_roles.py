@@ -117,6 +117,12 @@ def test_a_project_takes_jobs_of_its_members_alone(live_service: Live, people: d
     set_role(live_service, "vision", "eve", "member")
     assert job(people["eve"], "vision").status_code == 201
     assert live_service.client.patch(path, json={"submitters": "nobody"}).status_code == 422
+    assert changed["restarts"] is True
+    recipe = {"project": "vision", "recipe": {"model": "digits_cnn"}}
+    assert "may be put back" in live_service.client.post(f"{PREFIX}/jobs?dry_run=true", json=recipe).text
+    assert live_service.client.patch(path, json={"restarts": False}).json()["restarts"] is False
+    told = live_service.client.post(f"{PREFIX}/jobs?dry_run=true", json=recipe).text
+    assert "never put back to start over, as project vision wants it" in told
     new = {"name": "closed", "submitters": "members"}
     assert live_service.client.post(f"{PREFIX}/projects", json=new).json()["submitters"] == "members"
     assert kind(job(people["ada"], "closed")) == (403, "forbidden")
