@@ -10,6 +10,7 @@ from service.accounting import accounts, storage, usage
 from service.accounting.accounts import EVERYBODY, AccountKey
 from service.accounting.gpu_time import HOUR_US
 from service.accounting.policy_settings import current_policy
+from service.accounting.storage import HeldStorage
 from service.accounting.usage import RunningUsage
 from service.db.engine import Database
 from service.db.models import Allocation, Attempt, Job, User
@@ -72,7 +73,8 @@ def _of_kind(tx: Connection, kind: AccountKind, running: Sequence[RunningUsage],
             gpus=seen.gpus.get(key, 0),
             gpu_hours=round(seen.week_us[key] / HOUR_US, 4),
             queued=seen.queued.get(key, 0),
-            storage=seen.storage.get(key, 0),
+            storage=seen.storage.total(key),
+            code=seen.storage.code[key],
             usage=round(usages[key] / 3600, 4),
             used=round(usages[key] / (sum(usages.values()) or 1.0), 6),
             share=round(accounts.shares(weights, [*active, key] if key not in active else active)[key], 6),
@@ -100,7 +102,7 @@ class _Consumption:
 
     gpus: dict[str, int]
     queued: dict[str, int]
-    storage: dict[str, int]
+    storage: HeldStorage
     #: GPU time of the last seven days, with what runs; and all of what runs.
     week_us: Counter[str]
     running_us: Counter[str]

@@ -1,24 +1,45 @@
 """Bytes that the jobs of users and projects hold in the artifact store, and the quota for them."""
 
 from collections import Counter
+from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import Connection, func, select, true
+from sqlalchemy import ColumnElement, Connection, func, select, true
 
 from service.accounting import accounts
-from service.db.models import Attempt, Checkpoint, Job, LogStream, Output
+from service.db.models import Attempt, Checkpoint, Job, LogStream, Output, Snapshot
 from service.db.records.accounting import AccountKind
 from service.errors import ProblemError
 from torchyard.api import FieldProblem
 from torchyard.quantities import format_size
 
 
-def held(tx: Connection, kind: AccountKind, name: str | None = None) -> dict[str, int]:
-    """Return the bytes of stored checkpoints, files and logs by user id or project name, of all or of one.
+@dataclass(slots=True)
+class HeldStorage:
+    """Bytes in the store by user id or project name."""
 
-    Files that jobs share count for each, as in a job's own figures.
+    files: Counter[str]
+    """Of checkpoints, files and logs."""
+    code: Counter[str]
+    """Of snapshots of code."""
+
+    def total(self, owner: str) -> int:
+        """Return the bytes that a quota counts."""
+        return self.files[owner] + self.code[owner]
+
+
+def held(tx: Connection, kind: AccountKind, name: str | None = None) -> HeldStorage:
+    """Return the bytes of stored checkpoints, files, logs and code, of all or of one.
+
+    - Files that jobs share count for each, as in a job's own figures.
+    - A snapshot of code counts once for each who has jobs on it, discarded ones too: it stays as long as they do.
     """
     owner = Job.user_id if kind == "user" else Job.project
     which = true() if name is None else owner == name
+    return HeldStorage(_files(tx, owner, which), _code(tx, owner, which))
+
+
+def _files(tx: Connection, owner: Any, which: ColumnElement[bool]) -> Counter[str]:
     queries = (
         select(owner, func.sum(Checkpoint.size))
         .join(Job, Job.id == Checkpoint.job_id)
@@ -34,21 +55,28 @@ def held(tx: Connection, kind: AccountKind, name: str | None = None) -> dict[str
     return found
 
 
+def _code(tx: Connection, owner: Any, which: ColumnElement[bool]) -> Counter[str]:
+    used = select(owner.label("owner"), Job.spec["code"].as_string().label("code")).where(which).distinct().subquery()
+    query = select(used.c.owner, func.sum(Snapshot.size)).join(Snapshot, Snapshot.id == used.c.code)
+    return Counter({row[0]: int(row[1]) for row in tx.execute(query.group_by(used.c.owner))})
+
+
 def check(tx: Connection, owner: tuple[str, str], project: str) -> None:
     """Refuse a submission if the jobs of the user (an id and a name) or of the project hold all that they may."""
     user, user_name = owner
     words = {"user": f"user {user_name}", "project": f"project {project}"}
     for (kind, name), counts in accounts.of_submission(tx, user, project).items():
         if counts.max_storage is not None:
-            _check_one(held(tx, kind, name).get(name, 0), counts.max_storage, words[kind])
+            _check_one(held(tx, kind, name).total(name), counts.max_storage, words[kind])
 
 
 def _check_one(size: int, most: int, who: str) -> None:
     if size < most:
         return
     message = (
-        f"the jobs of {who} hold {format_size(size)} in the store, and may hold {format_size(most)}: discard what is "
-        f"no longer needed (`yard discard`), or ask an administrator for `yard quota set {who} --max-storage SIZE`"
+        f"the jobs of {who} hold {format_size(size)} in the store, and may hold {format_size(most)}: discard what "
+        f"is no longer needed (`yard discard`, `yard discard --code`), or ask an administrator for "
+        f"`yard quota set {who} --max-storage SIZE`"
     )
     raise ProblemError(
         "forbidden", f"max_storage: {message}", errors=[FieldProblem(field="max_storage", message=message)]

@@ -44,6 +44,7 @@ ACTIONS: Final[dict[tuple[str, str], str]] = {
     ("POST", "/snapshots"): "snapshot.create",
     ("PUT", "/snapshots/{snapshot_id}/blobs/{sha256}"): "snapshot.upload",
     ("POST", "/snapshots/{snapshot_id}/commit"): "snapshot.commit",
+    ("POST", "/snapshots/prune"): "snapshot.prune",
     ("POST", "/nodes"): "node.join",
     ("POST", "/nodes/{name}/invitations"): "node.invite",
     ("POST", "/nodes/{name}/drain"): "node.drain",

@@ -49,6 +49,8 @@ def create(db: Database, user_id: str, files: Sequence[FileRef], now: int) -> Mi
     digest = _digest(files)
     with db.write() as tx:
         snapshot = _find(tx, user_id, digest) or _insert(tx, user_id, digest, files, now)
+        # As young as a new one, so that `unused_code` leaves it to the job that is submitted next.
+        tx.execute(update(Snapshot).where(Snapshot.id == snapshot.id).values(created_us=now))
         return _answer(tx, snapshot, user_id)
 
 

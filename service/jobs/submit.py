@@ -206,9 +206,14 @@ def _check_quotas(tx: Connection, submission: Submission, plan: planning.Submiss
 
 def _check_snapshot(tx: Connection, submission: Submission) -> None:
     code = submission.spec.code
-    if code is None or code == submission.snapshot:
+    if code is None:
         return
-    row = tx.execute(select(Snapshot.user_id, Snapshot.committed).where(Snapshot.id == code)).one_or_none()
+    query = select(Snapshot.user_id, Snapshot.committed).where(Snapshot.id == code)
+    row = tx.execute(query.with_for_update(read=True)).one_or_none()  # it stays until the job that needs it is stored
+    if code == submission.snapshot:
+        if row is None:
+            raise field_problem("code", "the code of this job was discarded: submit it again from its folder")
+        return
     if row is None or (row.user_id != submission.caller.user_id and not submission.caller.admin):
         raise field_problem("code", f"you have no snapshot {code}: upload it with POST /snapshots")
     if not row.committed:

@@ -1,6 +1,14 @@
 """Models of the REST API (``/api/v1``), one per resource. Times are RFC 3339 UTC, sizes bytes."""
 
-from torchyard.api.artifacts import Checkpoint, CheckpointFileInfo, MissingBlobs, NewSnapshot, Output
+from torchyard.api.artifacts import (
+    Checkpoint,
+    CheckpointFileInfo,
+    MissingBlobs,
+    NewSnapshot,
+    Output,
+    PruneSnapshots,
+    RemovedCode,
+)
 from torchyard.api.attempts import (
     Attempt,
     Buckets,
@@ -141,8 +149,10 @@ __all__ = [
     "Project",
     "ProjectChanges",
     "ProjectRole",
+    "PruneSnapshots",
     "QueueEntry",
     "Reason",
+    "RemovedCode",
     "Rerun",
     "Resource",
     "Role",

@@ -79,6 +79,22 @@ class NewSnapshot(Resource):
     """The snapshot's files."""
 
 
+class PruneSnapshots(Resource):
+    """Which of your snapshots of code to remove: those that no job is on."""
+
+    discarded: bool = False
+    """And those of discarded jobs alone: these jobs cannot be run again then."""
+
+
+class RemovedCode(Resource):
+    """Snapshots that were removed, and their bytes."""
+
+    snapshots: int
+    """How many."""
+    size: int
+    """Their bytes."""
+
+
 class MissingBlobs(Resource):
     """Hashes to upload (``PUT /snapshots/{id}/blobs/{sha256}``) before ``POST /snapshots/{id}/commit``."""
 

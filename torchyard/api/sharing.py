@@ -35,7 +35,7 @@ class QuotaValues(Entitlement):
     max_queued: Annotated[int, Field(ge=0, le=1_000_000_000)] | None = None
     """Jobs that wait."""
     max_storage: Annotated[Size, Field(ge=0, lt=2**63)] | None = None
-    """Bytes that its jobs hold in the store (checkpoints, files, logs); with so many, nothing more is taken."""
+    """Bytes that its jobs hold in the store (checkpoints, files, logs, code); with so many, nothing more is taken."""
 
 
 class Standing(Resource):
@@ -48,7 +48,9 @@ class Standing(Resource):
     queued: int
     """Jobs that wait."""
     storage: int = 0
-    """Bytes of stored checkpoints, files and logs."""
+    """Bytes of stored checkpoints, files, logs and code."""
+    code: int = 0
+    """Bytes of snapshots of code in it, each counted once."""
     usage: float
     """GPU-hours that still count against the share: halved every half-life of the policy."""
     used: float

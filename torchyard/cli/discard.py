@@ -10,7 +10,7 @@ import typer
 from torchyard.cli import common, jobs
 
 if TYPE_CHECKING:
-    from torchyard.api import Job
+    from torchyard.api import Job, RemovedCode
     from torchyard.client.client import Client
 
 
@@ -26,15 +26,24 @@ def discard(
     ] = None,
     user: Annotated[str | None, typer.Option("--user", "-u", help="Whose old jobs; yours if nobody is named.")] = None,
     everybody: Annotated[bool, typer.Option("--everybody", help="Everybody's old jobs.")] = False,
+    code: Annotated[
+        bool, typer.Option("--code", help="What your discarded jobs ran, which cannot be run again then; no jobs.")
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     json: common.Json = False,
 ) -> None:
     """Take away logs, metrics, checkpoints and outputs of jobs that have ended, for good.
 
-    Spec, code, events, GPU time and last metrics stay, so the jobs can be run again.
+    Spec, code, events, GPU time and last metrics stay, so the jobs can be run again. Code of yours that no
+    job is on goes first.
     """
     from torchyard.exceptions import TorchYardError
 
+    if code:
+        if refs or older_than is not None or user or everybody:
+            raise TorchYardError("--code goes alone: it takes what all your discarded jobs ran, and no other files")
+        _discard_code(yes=yes, json=json)
+        return
     if (older_than is None) == (not refs):
         raise TorchYardError("which jobs? Name them, or say how old they are: `yard discard --older-than 90d`")
     if older_than is None and (user or everybody):
@@ -48,7 +57,33 @@ def discard(
     if not found:
         common.note("no such jobs")
     elif yes or _asked(found):
+        with common.connect() as client:
+            _tell(client.prune_snapshots())
         jobs.act([job.id for job in found], json, lambda client, job: client.discard(job))
+
+
+def _discard_code(*, yes: bool, json: bool) -> None:
+    from torchyard.exceptions import TorchYardError
+
+    if not yes and not sys.stdin.isatty():
+        raise TorchYardError("nothing was discarded: with --yes, the code of your discarded jobs is gone for good")
+    if yes or typer.confirm("Discard the code of your discarded jobs, so that they cannot be run again?"):
+        with common.connect() as client:
+            removed = client.prune_snapshots(discarded=True)
+        if json:
+            common.print_json(removed)
+        elif removed.snapshots:
+            _tell(removed)
+        else:
+            common.note("no such code")
+
+
+def _tell(removed: "RemovedCode") -> None:
+    from torchyard.quantities import format_size
+
+    if removed.snapshots:
+        many = "snapshot" if removed.snapshots == 1 else "snapshots"
+        common.note(f"{removed.snapshots} unused {many} of code removed ({format_size(removed.size)})")
 
 
 def _old(client: "Client", older_than: str, user: str | None) -> "list[Job]":

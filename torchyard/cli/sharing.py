@@ -79,12 +79,13 @@ def _quota_row(quota: "Quota") -> tuple[str, ...]:
 
 
 def _stored(quota: "Quota") -> str:
-    """``1.2 TiB of 2.0 TiB``: what its jobs hold in the store, and what they may."""
+    """``1.2 TiB of 2.0 TiB (code 31 MiB)``: held in the store, of what may be, and the code in it."""
     from torchyard.quantities import format_size
 
-    held = "" if quota.standing is None else format_size(quota.standing.storage)
-    most = quota.effective.max_storage
-    return held if most is None else f"{held} of {format_size(most)}".strip()
+    now, most = quota.standing, quota.effective.max_storage
+    held = "" if now is None else format_size(now.storage)
+    code = f" (code {format_size(now.code)})" if now is not None and now.code else ""
+    return f"{held if most is None else f'{held} of {format_size(most)}'.strip()}{code}"
 
 
 def _limits(values: "QuotaValues") -> tuple[float | None, ...]:

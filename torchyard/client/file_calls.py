@@ -67,6 +67,11 @@ class FileCalls(Calls):
             self.connection.request("POST", f"/snapshots/{made.id}/commit")
         return made.id
 
+    def prune_snapshots(self, *, discarded: bool = False) -> api.RemovedCode:
+        """Remove your snapshots that no job is on; with `discarded`, also those of discarded jobs alone."""
+        answer = self.connection.request("POST", "/snapshots/prune", json={"discarded": discarded})
+        return api.RemovedCode.model_validate_json(answer.content)
+
     def _upload(self, snapshot_id: str, file: snapshot.CodeFile) -> None:
         path = f"/snapshots/{snapshot_id}/blobs/{file.sha256}"
         headers = {"Content-Length": str(file.size), "Content-Type": "application/octet-stream"}

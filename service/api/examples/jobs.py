@@ -196,6 +196,8 @@ MODELS: tuple[BaseModel, ...] = (
     api.Output(name="samples/0001.png", size=2048, sha256=SHA256, node="box", attempt=1),
     FileRef(path="train.py", size=1800, sha256=SHA256),
     api.NewSnapshot(files=[FileRef(path="train.py", size=1800, sha256=SHA256)]),
+    api.PruneSnapshots(discarded=True),
+    api.RemovedCode(snapshots=2, size=3_500_000),
     api.MissingBlobs(id=SNAPSHOT_ID, missing=[SHA256], committed=False),
     api.Stacks(
         attempt=1,

@@ -32,7 +32,7 @@ MODELS: tuple[BaseModel, ...] = (
         own=_VALUES,
         effective=_VALUES,
         standing=sharing.Standing(
-            gpus=2.0, gpu_hours=126.5, queued=3, storage=104_925_184, usage=88.2, used=0.4, share=0.5
+            gpus=2.0, gpu_hours=126.5, queued=3, storage=104_925_184, code=3_500_000, usage=88.2, used=0.4, share=0.5
         ),
     ),
     sharing.UsageReport(since=_FIRST, until=_LAST, by="user", rows=[_ROW], total=_TOTAL),

@@ -10,7 +10,7 @@ from service.api.auth import context, requires
 from service.api.downloads import download
 from service.api.routes.refs import FilePath, JobRef
 from service.api.routes.router import api_router
-from service.artifacts import blobs, snapshots
+from service.artifacts import blobs, snapshots, unused_code
 from service.context import Context
 from service.identity.callers import Caller
 from torchyard import api
@@ -45,6 +45,12 @@ async def upload(
 def commit(snapshot_id: SnapshotPath, ctx: Ctx, caller: Caller = requires("submit")) -> Response:
     """Commit a snapshot, so that a spec can name it as `code`."""
     return answer(snapshots.commit(ctx.db, snapshot_id, caller.user_id))
+
+
+@router.post("/snapshots/prune", response_model=api.RemovedCode)
+def prune(asked: api.PruneSnapshots, ctx: Ctx, caller: Caller = requires("submit")) -> Response:
+    """Remove your snapshots that no job is on. Asked for it, also those of discarded jobs alone."""
+    return answer(unused_code.remove(ctx.db, ctx.store, caller, ctx.now_us(), discarded=asked.discarded))
 
 
 @router.get("/jobs/{job_id}/code", response_model=list[FileRef], dependencies=[requires("read")])

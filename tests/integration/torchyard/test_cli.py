@@ -12,10 +12,11 @@ import pytest
 from sqlalchemy import update
 
 from service.artifacts.housekeeping import DAY_US
-from service.db.models import Job, LogStream, LogTime
+from service.db.models import Job, LogStream, LogTime, Snapshot
 from tests.support import box, plane, scripted
 from tests.support.live import Live
 from tests.support.plane import Plane
+from torchyard import snapshot
 from torchyard.api import NewUser
 from torchyard.cli import main
 from torchyard.client.client import Client
@@ -230,6 +231,31 @@ def test_files_of_ended_jobs_are_discarded(yard: Callable[..., Done], data_plane
     assert "discarded on" in yard("show", str(number)).out
     assert yard("logs", str(number)).out == ""
     assert yard("discard", str(last), "--yes", "--json").json[0]["discarded_at"]
+
+
+def test_code_that_no_job_needs_is_discarded(
+    yard: Callable[..., Done], data_plane: Plane, client: Client, tmp_path: Path
+) -> None:
+    folder = tmp_path / "code"
+    folder.mkdir()
+    (folder / "train.py").write_text("print(1)")
+    client.upload_snapshot(snapshot.take(folder))
+    ended = data_plane.job(name="ended")
+    data_plane.set_state(ended, "failed", settled=True)
+    with data_plane.ctx.db.write() as tx:
+        tx.execute(update(Snapshot).values(created_us=1))
+    done = yard("discard", ended.job, "--yes")
+    assert (done.code, done.err) == (0, "1 unused snapshot of code removed (8 B)\n")
+    used = client.upload_snapshot(snapshot.take(folder))
+    with data_plane.ctx.db.write() as tx:
+        tx.execute(update(Snapshot).values(created_us=1))
+        tx.execute(update(Job).values(spec={"command": ["train.py"], "code": used}))
+    assert "(code 8 B)" in yard("quota", "ls").out
+    assert "--code goes alone" in yard("discard", ended.job, "--code").err
+    assert yard("discard", "--code").err.startswith("yard: nothing was discarded: with --yes")
+    assert yard("discard", "--code", "--yes").err == "1 unused snapshot of code removed (8 B)\n"
+    assert yard("discard", "--code", "--yes").err == "no such code\n"
+    assert "(code" not in yard("quota", "ls").out
 
 
 def test_who_may_use_the_box(yard: Callable[..., Done]) -> None:

@@ -56,7 +56,7 @@ function LastSeen({ at }: { at: string | null | undefined }) {
   return at == null ? "never" : <Time at={at}>{`${age(secondsBetween(at, null, now))} ago`}</Time>;
 }
 
-/** Bytes that somebody's jobs hold, of those that they may. */
+/** Bytes that somebody's jobs hold, of those that they may; and how much of it is code. */
 export function Storage({ quota }: { quota: Quota | undefined }) {
   const used = quota?.standing?.storage;
   const most = quota?.effective.max_storage;
@@ -65,6 +65,11 @@ export function Storage({ quota }: { quota: Quota | undefined }) {
     <span className="quota-of" data-full={full || undefined}>
       {used === undefined ? UNKNOWN : bytes(used)}
       {typeof most === "number" && <span className="faint"> of {bytes(most)}</span>}
+      <Code size={quota?.standing?.code} />
     </span>
   );
+}
+
+function Code({ size = 0 }: { size?: number | undefined }) {
+  return size > 0 && <span className="faint" title="Snapshots of code, each counted once">, code {bytes(size)}</span>;
 }

@@ -13,7 +13,7 @@ const FIELDS = [
   { key: "max_gpus", label: "{many} at once", hint: "" },
   { key: "max_gpu_hours", label: "{one}-hours in any 7 days", hint: "" },
   { key: "max_queued", label: "Waiting jobs", hint: "" },
-  { key: "max_storage", label: "Storage", hint: "Of checkpoints, files and logs, such as 500GiB or 2TiB." },
+  { key: "max_storage", label: "Storage", hint: "Of checkpoints, files, logs and code, such as 500GiB or 2TiB." },
 ] as const satisfies readonly { key: keyof QuotaValues; label: string; hint: string }[];
 
 type Texts = Record<(typeof FIELDS)[number]["key"], string>;

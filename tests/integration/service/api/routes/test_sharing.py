@@ -12,6 +12,7 @@ from service.accounting.policy_settings import current_policy
 from service.db.models import Account, Audit, Device, Job, Node, Reservation, Usage, User
 from tests.support.live import Live
 from tests.support.plane import plane, sha256
+from tests.support.snapshots import snapshot
 from tests.support.specs import spec
 from tests.support.wait import until
 from torchyard import wire
@@ -183,6 +184,25 @@ def test_whoever_holds_all_the_storage_that_they_may_submits_nothing_more(live_s
         assert "project default hold" in refused(own.post(f"{API}/jobs", json=job), "max_storage", 403)
         client.put(f"{API}/quotas/project/default", json={"max_storage": "1GiB"})
         assert own.post(f"{API}/jobs", json=job).status_code == 201
+
+
+def test_code_counts_once_for_each_who_has_jobs_on_it(live_service: Live) -> None:
+    ada, grace = add_user(live_service, "ada"), add_user(live_service, "grace")
+    client = live_service.client
+    for secret, jobs in ((ada, 2), (grace, 1)):
+        with live_service.as_token(secret) as own:
+            code = snapshot(own, b"print(1)" * 100)
+            for _ in range(jobs):
+                assert own.post(f"{API}/jobs", json=spec(code=code)).status_code == 201
+            snapshot(own, b"no job is on it")
+    for name in ("ada", "grace"):
+        standing = quota(client, "user", name)["standing"]
+        assert (standing["storage"], standing["code"]) == (800, 800)
+    assert quota(client, "project", "default")["standing"]["code"] == 1600
+    client.put(f"{API}/quotas/user/ada", json={"max_storage": 800})
+    with live_service.as_token(ada) as own:
+        message = refused(own.post(f"{API}/jobs", json=spec()), "max_storage", 403)
+    assert "`yard discard --code`" in message
 
 
 def test_submissions_that_overlap_do_not_pass_a_quota_together(live_service: Live) -> None:

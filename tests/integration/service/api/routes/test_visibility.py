@@ -4,7 +4,6 @@ Each project has a job that has ended and left everything that jobs leave, one t
 Whatever is theirs alone has the project's name in it, so an answer that should not tell of them must not contain it.
 """
 
-import hashlib
 import json
 import re
 from collections.abc import Iterator
@@ -22,6 +21,7 @@ from service.identity.visibility import HIDDEN
 from tests.support import scripted
 from tests.support.live import Live
 from tests.support.problems import kind
+from tests.support.snapshots import snapshot
 from torchyard.api import PREFIX
 
 #: Projects by visibility, and who of the roles may read ada's jobs in them beside her and the administrator.
@@ -135,19 +135,11 @@ def submitted(client: httpx.Client, project: str, **fields: Any) -> dict[str, An
     return dict(answer.json())
 
 
-def uploaded(client: httpx.Client, name: str, data: bytes) -> str:
-    """A snapshot of one file."""
-    digest = hashlib.sha256(data).hexdigest()
-    manifest = {"files": [{"path": name, "size": len(data), "sha256": digest}]}
-    made = str(client.post(f"{PREFIX}/snapshots", json=manifest).raise_for_status().json()["id"])
-    client.put(f"{PREFIX}/snapshots/{made}/blobs/{digest}", content=data).raise_for_status()
-    client.post(f"{PREFIX}/snapshots/{made}/commit").raise_for_status()
-    return made
-
-
 def worked(live: Live, ada: httpx.Client, agent: scripted.Agent, project: str) -> tuple[Work, scripted.Attempt]:
     mark = f"of-{project}"
-    ended = submitted(ada, project, resources={"gpus": 0}, code=uploaded(ada, f"file-{mark}", f"code-{mark}".encode()))
+    ended = submitted(
+        ada, project, resources={"gpus": 0}, code=snapshot(ada, f"code-{mark}".encode(), name=f"file-{mark}")
+    )
     attempt = agent.start()
     attempt.report(range(3), **{f"loss-{mark}": 0.5})
     attempt.write(f"log-{mark}\n")
