@@ -1,5 +1,6 @@
 """Audit of requests: what changes something, and what is refused, leaves an entry that says by whom and from where."""
 
+import asyncio
 import logging
 from typing import Any, Final
 
@@ -80,6 +81,8 @@ ACTIONS: Final[dict[tuple[str, str], str]] = {
     ("POST", "/users/{name}/sign-in-codes"): "session.make-code",
     ("PUT", "/live/{stream}"): "stream.follow",
 }
+#: The action of reading what exists and is hidden, by the first word of the path.
+READ: Final = {"jobs": "job.read", "groups": "sweep.read", "checkpoints": "checkpoint.read"}
 #: Actions whose success is always a change, and that no transaction records. The others record what they change
 #: themselves: a success of theirs without an entry has changed nothing.
 RECORDED_HERE: Final = frozenset(
@@ -94,7 +97,10 @@ def action_of(method: str, path: str) -> str:
     """Return the action of a route's method and path, which are told apart below the prefix."""
     if path.startswith(AGENT):
         return "agent.report"
-    return ACTIONS.get((method, path.removeprefix(PREFIX)), "unknown")
+    below = path.removeprefix(PREFIX)
+    if (method, below) not in ACTIONS and method in SAFE_METHODS:
+        return READ.get(below.strip("/").partition("/")[0], "unknown")
+    return ACTIONS.get((method, below), "unknown")
 
 
 class Audited:
@@ -104,9 +110,10 @@ class Audited:
         self._app = app
         self._context = context
         self._refused = refused
+        self._storing: set[asyncio.Task[None]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not _is_audited(scope["method"], scope["path"]):
+        if scope["type"] != "http" or not scope["path"].startswith(f"{PREFIX}/"):
             await self._app(scope, receive, send)
             return
         request = AuditedRequest(_address(scope), lambda: _action(scope))
@@ -121,12 +128,28 @@ class Audited:
 
     async def _record(self, scope: Scope, request: AuditedRequest, status: int) -> None:
         try:
-            if status in REFUSED:
+            if status == 404 and request.hidden:
+                self._refuse_later(scope, request, status)
+            elif not _is_change(scope["method"], scope["path"]):
+                return
+            elif status in REFUSED:
                 await self._refuse(scope, request, status)
             elif status < 300 and not request.recorded and _action(scope) in RECORDED_HERE:
                 await run_in_threadpool(self._store, _user(scope), request, _subject(scope))
         except SQLAlchemyError:
             _logger.exception("the audit lacks %s %s of %s", scope["method"], scope["path"][:MAX_SUBJECT], _user(scope))
+
+    def _refuse_later(self, scope: Scope, request: AuditedRequest, status: int) -> None:
+        """Record it beside the answer: how long that takes must not tell what exists from what does not."""
+        task = asyncio.create_task(self._refuse_hidden(scope, request, status))
+        self._storing.add(task)
+        task.add_done_callback(self._storing.discard)
+
+    async def _refuse_hidden(self, scope: Scope, request: AuditedRequest, status: int) -> None:
+        try:
+            await self._refuse(scope, request, status)
+        except SQLAlchemyError:
+            _logger.exception("the audit lacks a refused %s of %s", request.action(), _user(scope))
 
     async def _refuse(self, scope: Scope, request: AuditedRequest, status: int) -> None:
         user = _user(scope)
@@ -141,8 +164,8 @@ class Audited:
         audit.store(self._context.db, self._context.now_us(), **columns)
 
 
-def _is_audited(method: str, path: str) -> bool:
-    return path == OIDC_CALLBACK or (method not in SAFE_METHODS and path.startswith(f"{PREFIX}/"))
+def _is_change(method: str, path: str) -> bool:
+    return path == OIDC_CALLBACK or method not in SAFE_METHODS
 
 
 def _address(scope: Scope) -> str | None:

@@ -19,7 +19,7 @@ from service.db.records.record import Record
 from service.errors import BadPathError, NotAHashError, ProblemError, field_problem, not_found
 from service.identity.callers import Caller
 from service.identity.roles import may_change
-from service.identity.visibility import may_read
+from service.identity.visibility import found_for
 from service.infra.times import moment
 from service.storage import paths, retention
 from service.storage.store import BlobStore, is_hash
@@ -212,7 +212,7 @@ def check_readable(db: Database, caller: Caller, checkpoint_id: str) -> None:
     query = select(*JobOwner.columns(Job)).join(Checkpoint, Checkpoint.job_id == Job.id)
     with db.read() as tx:
         found = JobOwner.first(tx.execute(query.where(Checkpoint.id == checkpoint_id)))
-    if found is None or not may_read(caller, found):
+    if found_for(caller, found) is None:
         raise not_found("checkpoint", checkpoint_id)
 
 

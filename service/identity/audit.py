@@ -67,6 +67,8 @@ class AuditedRequest:
     action: Callable[[], str]
     """Its action, once its route is known."""
     recorded: bool = False
+    hidden: bool = False
+    """It names what exists and is hidden from the caller, so it is answered as unknown."""
 
 
 _REQUEST: ContextVar[AuditedRequest | None] = ContextVar("audited_request", default=None)
@@ -92,6 +94,13 @@ def record_request(tx: Connection, caller: Caller, subject: str, now: int) -> No
     request = _REQUEST.get()
     if request is not None:
         record(tx, caller, request.action(), subject, now)
+
+
+def mark_hidden() -> None:
+    """Have the request under way recorded as refused: what it names exists, and the caller may not know."""
+    request = _REQUEST.get()
+    if request is not None:
+        request.hidden = True
 
 
 def record_user(tx: Connection, user_id: str, action: str, subject: str, now: int, **data: Any) -> None:

@@ -6,7 +6,7 @@ audit, nor cost a write for each request.
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from service.db.engine import Database
 from service.identity import audit
@@ -14,6 +14,8 @@ from torchyard.ids import new_id
 
 #: Seconds for which the same refusal is counted in one entry.
 WINDOW_S = 60.0
+#: Subjects of one user in a window that have entries of their own; whatever else they are refused is counted by action.
+MAX_SUBJECTS = 20
 #: Entries of one window; whatever else is refused then is counted in one more.
 MAX_ENTRIES = 200
 OTHERS = "(others)"
@@ -62,6 +64,8 @@ class Refusals:
         now = self._monotonic()
         with self._lock:
             counts = self._close(now)
+            if refusal not in self._entries and self._subjects(refusal.user_id) >= MAX_SUBJECTS:
+                refusal = replace(refusal, subject=OTHERS)
             if refusal not in self._entries and len(self._entries) >= MAX_ENTRIES:
                 refusal = Refusal("", None, OTHERS, OTHERS, refusal.status)
             entry = self._entries.get(refusal)
@@ -70,6 +74,9 @@ class Refusals:
                 return Noted(None, refusal, counts)
             entry = self._entries[refusal] = _Entry(new_id("audit"), now + WINDOW_S)
             return Noted(entry.id, refusal, counts)
+
+    def _subjects(self, user_id: str) -> int:
+        return len({each.subject for each in self._entries if each.user_id == user_id != "" and each.subject != OTHERS})
 
     def take_counts(self) -> dict[str, int]:
         """Take all repetitions that are not stored yet, by the id of their entry."""

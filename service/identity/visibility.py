@@ -6,11 +6,12 @@ with, so they ask no database, and a right that is lost is lost with the next lo
 """
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import ColumnElement, or_, true
 
 from service.db.models import Group, Job
+from service.identity import audit
 from service.identity.callers import Caller
 
 #: Stands for the name of a job that the reader may not read, and for values of variables that are not theirs.
@@ -26,9 +27,20 @@ class Owned(Protocol):
     def project(self) -> str: ...
 
 
+_Found = TypeVar("_Found", bound=Owned)
+
+
 def may_read(caller: Caller, owned: Owned) -> bool:
     """Return whether the caller may read the job or sweep."""
     return may_read_env(caller, owned.user_id) or owned.project in caller.projects
+
+
+def found_for(caller: Caller, found: _Found | None) -> _Found | None:
+    """Return what a request names if the caller may read it, else None: the audit alone is told that it exists."""
+    if found is None or may_read(caller, found):
+        return found
+    audit.mark_hidden()
+    return None
 
 
 def may_read_env(caller: Caller, owner_id: str) -> bool:

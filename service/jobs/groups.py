@@ -12,7 +12,7 @@ from service.db.records.jobs import ShownGroup, SpecRecord
 from service.db.records.metrics import stored_value
 from service.errors import field_problem, not_found
 from service.identity.callers import Caller
-from service.identity.visibility import may_read, may_read_env, readable
+from service.identity.visibility import found_for, may_read_env, readable
 from service.infra.etags import etag
 from service.infra.times import moment
 from service.jobs import present as job_pages
@@ -36,8 +36,9 @@ class SweepObjective:
 def find(tx: Connection, ref: str, caller: Caller) -> ShownGroup:
     """Return a group by its id or its number; ``not-found`` if there is none that the caller may read."""
     number = ref.isascii() and ref.isdigit() and len(ref) <= 18
-    found = ShownGroup.first(tx.execute(_GROUPS.where(Group.number == int(ref) if number else Group.id == ref)))
-    if found is None or not may_read(caller, found):
+    group = ShownGroup.first(tx.execute(_GROUPS.where(Group.number == int(ref) if number else Group.id == ref)))
+    found = found_for(caller, group)
+    if found is None:
         raise not_found("sweep", ref)
     return found
 

@@ -9,7 +9,7 @@ from service.db.models import Attempt, Group, Job, LogStream, Member, MetricStre
 from service.db.records.jobs import JobOwner, JobVersion
 from service.errors import ProblemError, not_found
 from service.identity.callers import Caller
-from service.identity.visibility import may_read, may_read_env, readable
+from service.identity.visibility import found_for, may_read_env, readable
 from service.infra.etags import etag
 from torchyard.ids import JobId
 
@@ -59,9 +59,10 @@ def _execute(tx: Connection, ref: str, by_number: Select[Any], by_id: Select[Any
 
 
 def _readable(tx: Connection, ref: str, caller: Caller, found: _Found | None) -> _Found:
-    if found is None or not may_read(caller, found):
+    shown = found_for(caller, found)
+    if shown is None:
         raise _no_job(tx, ref, caller)
-    return found
+    return shown
 
 
 def _no_job(tx: Connection, ref: str, caller: Caller) -> ProblemError:

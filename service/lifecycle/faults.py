@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, exists, select, update
+from sqlalchemy import Connection, exists, func, select, update
 
 from service.db.models import Allocation, Attempt, Checkpoint, Device
 from service.db.records.attempts import AttemptRecord
@@ -13,7 +13,7 @@ from torchyard.failures import fingerprints, recognition
 from torchyard.failures.fingerprints import Blame
 from torchyard.ids import AttemptId
 from torchyard.spec import Launcher
-from torchyard.states import ATTEMPT_FINAL, AttemptState
+from torchyard.states import ATTEMPT_FINAL, AttemptState, StopReason
 from torchyard.wire import Result
 
 #: A device on which so many attempts in a row ended by its fault gets no more jobs.
@@ -36,11 +36,20 @@ class _EarlierAttempt(Record):
     def cause(self) -> str | None:
         return None if self.result is None else outcome.cause_of(self.result)
 
+    @property
+    def spared(self) -> bool:
+        """Its end was no reason to spend a retry."""
+        idle = self.result is not None and self.result.stop is StopReason.IDLE
+        return idle or recognition.blame(self.cause) is Blame.BOX
+
 
 def in_a_row(tx: Connection, attempt: AttemptRecord) -> int:
-    """Count the attempts just before this one that failed for what is not the job's fault, and came no further."""
+    """Count the attempts just before this one that waited again at no cost of a retry, and came no further.
+
+    They failed for what is not the job's fault, or were stopped at its idle limit.
+    """
     count = 0
-    if _has_checkpoint(tx, attempt.id):
+    if _came_further(tx, attempt.id):
         return count
     query = (
         select(Attempt.id, Attempt.state, Attempt.result)
@@ -51,14 +60,17 @@ def in_a_row(tx: Connection, attempt: AttemptRecord) -> int:
     for earlier in _EarlierAttempt.all(tx.execute(query)):
         if earlier.state is AttemptState.VOIDED:
             continue
-        if recognition.blame(earlier.cause) is not Blame.BOX or _has_checkpoint(tx, earlier.id):
+        if not earlier.spared or _came_further(tx, earlier.id):
             break
         count += 1
     return count
 
 
-def _has_checkpoint(tx: Connection, attempt_id: AttemptId) -> bool:
-    return bool(tx.scalar(select(exists().where(Checkpoint.attempt_id == attempt_id))))
+def _came_further(tx: Connection, attempt_id: AttemptId) -> bool:
+    """Tell whether the attempt saved a step beyond the one that it began at: at its stop it may save just that."""
+    begun = func.coalesce(Attempt.resumed_from_step, -1)
+    further = (Checkpoint.attempt_id == attempt_id, Attempt.id == attempt_id, Checkpoint.step > begun)
+    return bool(tx.scalar(select(exists().where(*further))))
 
 
 def condemn(tx: Connection, job: JobRecord, attempt_id: AttemptId, result: Result) -> None:

@@ -23,14 +23,14 @@ class AttemptInputs:
     stop: StopReason | None
     retries_used: int
     max_retries: int
-    #: After its idle limit it waits again, as long as it has retries.
+    #: After its idle limit it waits again.
     requeues_idle: bool = False
     #: Earlier attempts of the job that were lost before their first instruction.
     lost_starts: int = 0
     #: Earlier attempts of the job whose launcher met a port in use.
     port_races: int = 0
-    #: Attempts in a row before this one that failed for what is not the job's fault, none of them and not this one with
-    #: a checkpoint.
+    #: Attempts in a row before this one that failed for what is not the job's fault, or were stopped as idle, none of
+    #: them and not this one having come further (`lifecycle.faults`).
     faults: int = 0
     #: It began with the files of the attempt before and got nowhere; that one did (`lifecycle.carry.spoiled`).
     spoiled: bool = False
@@ -211,11 +211,12 @@ def _gave_up(result: Result, stop: StopReason) -> AttemptOutcome:
 
 
 def _idle(facts: AttemptInputs, result: Result) -> AttemptOutcome:
-    if not (facts.requeues_idle and facts.can_retry):
+    if not facts.requeues_idle or facts.faults >= MAX_FAULTS:
         return _gave_up(result, StopReason.IDLE)
+    pause_s = PAUSES_S[facts.faults]
+    after = f" after {pause_s} s" if pause_s else ""
     error = _with_rank(result, *_STOPPED[StopReason.IDLE])
-    why = f"idle_action: requeue, retry {facts.retries_used + 1} of {facts.max_retries}"
-    return _requeued(result, error, why, spend=True)
+    return _requeued(result, error, f"idle_action: requeue{after}, no retry is spent", pause_s=pause_s)
 
 
 def _preempted(facts: AttemptInputs, stop: StopReason, result: Result) -> AttemptOutcome:

@@ -123,8 +123,8 @@ class JobSpec(Model):
     idle_limit: Annotated[Duration, Field(gt=0)] | None = None
     """Time without any work of its GPUs after which the job is stopped; after half of it that is told."""
     idle_action: Literal["stop", "requeue"] = "stop"
-    """What follows its idle limit, once it has saved its work: it fails, or it waits again while it has retries left
-    (`max_retries`)."""
+    """What follows its idle limit, once it has saved its work: it fails, or it waits again at no cost of a retry,
+    unless three attempts in a row came no further."""
     hang: HangPolicy = HangPolicy()
     """What is done when the run makes no more steps."""
     preemptible: bool | None = None

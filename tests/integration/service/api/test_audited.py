@@ -16,10 +16,11 @@ from service.api.audited import ACTIONS, AGENT, SAFE_METHODS
 from service.app import bare
 from service.db.models import Audit
 from service.identity import audit
-from service.identity.refusals import MAX_ENTRIES
+from service.identity.refusals import MAX_ENTRIES, MAX_SUBJECTS, OTHERS
 from tests.support.live import Live, connect
 from tests.support.problems import kind
 from tests.support.specs import spec
+from tests.support.wait import until
 from torchyard.api import PREFIX
 
 
@@ -117,9 +118,47 @@ def test_a_flood_of_refusals_is_counted_and_bounded(live_service: Live) -> None:
         for number in range(MAX_ENTRIES + 20):
             assert reader.post(f"{PREFIX}/jobs/job-{number}/cancel").status_code == 403
     refused = entries(live_service, result="refused", limit=500)
-    assert len(refused) == MAX_ENTRIES + 1
+    assert len(refused) == MAX_SUBJECTS + 1
     assert sum(each["times"] for each in refused) == MAX_ENTRIES + 20
-    assert {each["user"] for each in refused} == {"mallory", audit.UNKNOWN_USER}
+    assert {each["user"] for each in refused} == {"mallory"}
+
+
+def test_who_asks_for_what_is_hidden_is_told_nothing_and_recorded(live_service: Live) -> None:
+    client = live_service.client
+    client.patch(f"{PREFIX}/projects/default", json={"visibility": "private"}).raise_for_status()
+    ids = [client.post(f"{PREFIX}/jobs", json=spec()).json() for _ in range(MAX_SUBJECTS + 3)]
+    sweep = client.post(f"{PREFIX}/jobs", json=spec(command=["true", "{p}"], sweep={"p": ["a", "b"]})).json()["id"]
+    secret = member(live_service, "mallory", "read", "submit")
+    with live_service.as_token(secret) as other:
+        asked = [
+            *(other.get(f"{PREFIX}/jobs/{job['number']}") for job in ids),
+            other.get(f"{PREFIX}/jobs/{ids[0]['number']}/events"),
+            other.post(f"{PREFIX}/jobs/{ids[0]['id']}/cancel"),
+            other.get(f"{PREFIX}/groups/{sweep}"),
+        ]
+        unknown = [other.get(f"{PREFIX}/{path}") for path in ("jobs/999999", "groups/999999", "checkpoints/none")]
+    assert {answer.status_code for answer in (*asked, *unknown)} == {404}
+    hidden, missing = asked[0].json(), unknown[0].json()
+    number = str(ids[0]["number"])
+    assert {**hidden, "detail": hidden["detail"].replace(number, "999999")} == {**missing, **_differing(hidden)}
+
+    def all_are_counted() -> bool:
+        found = entries(live_service, result="refused", user="mallory", limit=500)
+        return sum(each["times"] for each in found) == len(asked)
+
+    until(all_are_counted)
+    found = entries(live_service, result="refused", user="mallory", limit=500)
+    assert {(each["action"], each["status"]) for each in found} == {
+        ("job.read", 404),
+        ("job.cancel", 404),
+        ("sweep.read", 404),
+    }
+    assert {each["subject"] for each in found} == {*(str(job["number"]) for job in ids[:MAX_SUBJECTS]), OTHERS}
+
+
+def _differing(problem: dict[str, Any]) -> dict[str, Any]:
+    """What a problem has of the one request alone."""
+    return {name: problem[name] for name in ("instance", "request_id") if name in problem}
 
 
 def test_strange_names_do_no_harm(live_service: Live) -> None:

@@ -317,8 +317,8 @@ def test_a_run_that_says_so_waits_again_once_it_was_idle(yard: RecordedContext, 
     run = Run(yard, job_limits, idle_limit=20, idle_action="requeue", max_retries=1)
     sample(run, 30, use=0.0)
     box.finish(yard.ctx.db, run.attempt_id, signal=15, stop=StopReason.IDLE, stopped_at_step=7)
-    assert (run.job.state, run.job.retries_used) == (JobState.QUEUED, 1)
-    assert "idle_action: requeue, retry 1 of 1" in events(yard, run.job_id)[-1][1]
+    assert (run.job.state, run.job.retries_used) == (JobState.QUEUED, 0)
+    assert "idle_action: requeue, no retry is spent" in events(yard, run.job_id)[-1][1]
 
 
 def test_the_next_run_of_a_job_does_not_pay_for_the_last_one(

@@ -7,7 +7,7 @@ from sqlalchemy import insert, select, update
 
 from service import lifecycle
 from service.db.engine import Database
-from service.db.models import Checkpoint, Device, Member
+from service.db.models import Attempt, Checkpoint, Device, Job, Member
 from service.estimation.forecasts import Estimator
 from service.nodes import heartbeats, registration
 from service.scheduler.model.jobs import IneligibleReason
@@ -16,7 +16,7 @@ from tests.support import box
 from tests.support.box import NOW
 from torchyard import wire
 from torchyard.ids import new_id
-from torchyard.states import JobState
+from torchyard.states import JobState, StopReason
 
 FAULT = {"exit_code": 1, "failed_rank": 0, "fingerprint": "gpu-fault"}
 LOST = FAULT | {"fingerprint": "nccl-timeout"}
@@ -28,9 +28,13 @@ def gpus(db: Database) -> list[str]:
     return box.add_node(db)
 
 
-def fail(db: Database, job_id: str, uuids: list[str], *, step: int | None = None, **values: Any) -> JobState:
-    """One more attempt of the job, with a checkpoint if a step is given, and its end."""
+def fail(
+    db: Database, job_id: str, uuids: list[str], *, begun: int | None = None, step: int | None = None, **values: Any
+) -> JobState:
+    """One more attempt of the job from a step on, with a checkpoint if a step is given, and its end."""
     attempt_id = box.start(db, job_id, uuids)
+    with db.write() as tx:
+        tx.execute(update(Attempt).where(Attempt.id == attempt_id).values(resumed_from_step=begun))
     if step is not None:
         with db.write() as tx:
             tx.execute(
@@ -85,6 +89,22 @@ def test_a_job_that_writes_checkpoints_goes_on_through_any_number_of_faults(db: 
     for step in range(1, 7):
         assert fail(db, job_id, gpus[:1], step=step, **LOST) is JobState.QUEUED
     assert [fail(db, job_id, gpus[:1], **LOST) for _ in range(4)] == [JobState.QUEUED] * 3 + [JobState.FAILED]
+
+
+def test_an_idle_job_that_saves_only_where_it_began_is_not_put_back_for_ever(db: Database, gpus: list[str]) -> None:
+    job_id = box.add_job(db, idle_limit=60, idle_action="requeue")
+    idle = {"signal": 15, "stop": StopReason.IDLE}
+
+    def stop(begun: int | None, step: int) -> JobState:
+        with db.write() as tx:
+            tx.execute(update(Job).where(Job.id == job_id).values(stop=None))
+        return fail(db, job_id, gpus[:1], begun=begun, step=step, stopped_at_step=step, **idle)
+
+    further = [stop(begun, begun + 10) for begun in range(0, 50, 10)]
+    assert further == [JobState.QUEUED] * 5
+    stuck = [stop(50, 50) for _ in range(4)]
+    assert stuck == [JobState.QUEUED] * 3 + [JobState.FAILED]
+    assert box.job_row(db, job_id).retries_used == 0
 
 
 def test_faults_count_again_after_a_failure_of_its_own(db: Database, gpus: list[str]) -> None:

@@ -1,6 +1,8 @@
 """Refusals of a minute: one entry for the same, and one for all that are too many."""
 
-from service.identity.refusals import MAX_ENTRIES, OTHERS, WINDOW_S, Refusal, Refusals
+from dataclasses import replace
+
+from service.identity.refusals import MAX_ENTRIES, MAX_SUBJECTS, OTHERS, WINDOW_S, Refusal, Refusals
 
 
 class Clock:
@@ -39,7 +41,17 @@ def test_a_minute_later_it_is_an_entry_of_its_own() -> None:
 
 def test_ever_new_ones_share_an_entry() -> None:
     refusals = Refusals(Clock())
-    made = [refusals.note(refusal(str(number))) for number in range(MAX_ENTRIES + 5)]
+    made = [refusals.note(replace(refusal(), user_id=str(number))) for number in range(MAX_ENTRIES + 5)]
     assert sum(each.new is not None for each in made) == MAX_ENTRIES + 1
     assert made[-1].refusal.subject == OTHERS
     assert list(refusals.take_counts().values()) == [4]
+
+
+def test_a_scan_of_one_user_leaves_room_for_others() -> None:
+    refusals = Refusals(Clock())
+    scan = [refusals.note(refusal(str(number))) for number in range(1000)]
+    assert sum(each.new is not None for each in scan) == MAX_SUBJECTS + 1
+    assert scan[-1].refusal.subject == OTHERS
+    assert scan[-1].refusal.user_id == "u"
+    other = refusals.note(replace(refusal("1"), user_id="v"))
+    assert other.refusal.subject == "1"

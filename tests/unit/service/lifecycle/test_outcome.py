@@ -201,13 +201,14 @@ def test_an_idle_run_fails_and_is_not_tried_again(ended: Result) -> None:
     assert "idle_limit" in decision.message
 
 
-def test_an_idle_run_that_says_so_waits_again_while_it_has_retries() -> None:
+def test_an_idle_run_that_says_so_waits_again_at_no_cost_but_not_for_ever() -> None:
     ended = STOPPED.model_copy(update={"stop": StopReason.IDLE})
-    says = {"stop": StopReason.IDLE, "requeues_idle": True, "max_retries": 1}
-    decision = decide(facts(**says), ended)
-    assert (decision.job_state, decision.spend_retry) == (JobState.QUEUED, True)
-    assert "idle_action: requeue, retry 1 of 1" in decision.message
-    assert decide(facts(**says, retries_used=1), ended).job_state is JobState.FAILED
+    says = {"stop": StopReason.IDLE, "requeues_idle": True, "max_retries": 0}
+    for faults, pause_s in enumerate((0, 30, 120)):
+        decision = decide(facts(**says, faults=faults), ended)
+        assert (decision.job_state, decision.spend_retry, decision.pause_s) == (JobState.QUEUED, False, pause_s)
+    assert "idle_action: requeue after 120 s, no retry is spent" in decision.message
+    assert decide(facts(**says, faults=MAX_FAULTS), ended).job_state is JobState.FAILED
 
 
 @pytest.mark.parametrize("reason", [StopReason.PREEMPT, StopReason.DRAIN])
