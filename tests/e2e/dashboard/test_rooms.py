@@ -146,10 +146,21 @@ def test_a_box_without_gpus_speaks_of_its_cpu_slots(page: Page, submit: Submit, 
             expect(main).not_to_contain_text("GPU")
 
 
-def test_an_administrator_drains_and_resumes(page: Page, node: Agent) -> None:
+def test_an_administrator_drains_and_resumes(page: Page, submit: Submit, node: Agent) -> None:
     page.get_by_role("link", name="The box").click()
     page.get_by_role("button", name="Drain").click()
+    dialog = page.get_by_role("dialog", name="Drain")
+    dialog.get_by_label("Why").fill("new fan, back at 18:00")
+    dialog.get_by_role("button", name="Drain").click()
+    expect(dialog).to_be_hidden()
     expect(page.locator(".node-state")).to_have_text("draining")
+    expect(page.locator(".node-notice")).to_have_text("Drains: new fan, back at 18:00")
+    waiter = submit(name="waiter")
+    page.goto(f"/jobs/{waiter['number']}")
+    expect(page.locator("main")).to_contain_text(
+        "takes no new jobs until an administrator resumes it (new fan, back at 18:00)"
+    )
+    page.goto("/box")
     node.orders()
     page.get_by_role("button", name="Resume").click()
     expect(page.locator(".node-state")).to_have_text("online")

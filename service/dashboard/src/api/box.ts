@@ -61,16 +61,23 @@ export function useNodeTelemetry(name: string) {
   });
 }
 
-/** Stops new jobs from starting on a node, or lets them start again. */
+/** Stops new jobs from starting on a node, with a word to those who wait for it. */
 export function useDrain() {
   const cache = useQueryClient();
   return useMutation({
-    mutationFn: ({ name, drain }: { name: string; drain: boolean }) => {
-      const params = { path: { name } };
-      return drain
-        ? unwrap(client.POST("/api/v1/nodes/{name}/drain", { params }))
-        : unwrap(client.POST("/api/v1/nodes/{name}/resume", { params }));
+    mutationFn: ({ name, message, stopJobs }: { name: string; message: string; stopJobs: boolean }) => {
+      const params = { path: { name }, query: { stop_jobs: stopJobs } };
+      return unwrap(client.POST("/api/v1/nodes/{name}/drain", { params, body: { message } }));
     },
+    onSettled: () => cache.invalidateQueries({ queryKey: ["nodes"] }),
+  });
+}
+
+/** Lets jobs start on a drained node again. */
+export function useResume() {
+  const cache = useQueryClient();
+  return useMutation({
+    mutationFn: (name: string) => unwrap(client.POST("/api/v1/nodes/{name}/resume", { params: { path: { name } } })),
     onSettled: () => cache.invalidateQueries({ queryKey: ["nodes"] }),
   });
 }

@@ -1,4 +1,6 @@
-import { useDrain, useNodeTelemetry } from "../api/box";
+import { useState } from "react";
+
+import { useNodeTelemetry, useResume } from "../api/box";
 import { useReservations } from "../api/sharing";
 import type { Node } from "../api/types";
 import { bytes, plural, sentence } from "../lib/format";
@@ -11,6 +13,7 @@ import { Sparkline } from "../ui/Sparkline";
 import { Time } from "../ui/Time";
 import { useNow } from "../ui/useNow";
 import { DeviceCard } from "./DeviceCard";
+import { DrainDialog } from "./DrainDialog";
 import { SPARK_SAMPLES } from "./spark";
 
 /** A node: its state, its machine, and a siding for each device. */
@@ -87,20 +90,35 @@ function Seen({ node }: { node: Node }) {
 }
 
 function DrainButton({ node }: { node: Node }) {
-  const change = useDrain();
-  const draining = node.state === "draining";
+  const [asked, setAsked] = useState(false);
+  const resume = useResume();
+  if (node.state === "draining") {
+    return (
+      <span className="panel-tools">
+        <Notice error={resume.error} />
+        <button
+          type="button"
+          className="button small"
+          disabled={resume.isPending}
+          title="New jobs may start here again"
+          onClick={() => resume.mutate(node.name)}
+        >
+          Resume
+        </button>
+      </span>
+    );
+  }
   return (
     <span className="panel-tools">
-      <Notice error={change.error} />
       <button
         type="button"
         className="button small"
-        disabled={change.isPending}
-        title={draining ? "New jobs may start here again" : "No new job starts here; what runs goes on"}
-        onClick={() => change.mutate({ name: node.name, drain: !draining })}
+        title="No new job starts here"
+        onClick={() => setAsked(true)}
       >
-        {draining ? "Resume" : "Drain"}
+        Drain
       </button>
+      {asked && <DrainDialog node={node.name} onClose={() => setAsked(false)} />}
     </span>
   );
 }
