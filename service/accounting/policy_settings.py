@@ -53,9 +53,14 @@ def _read(stored: str) -> Policy:
 
 def set_policy(tx: Connection, policy: Policy) -> None:
     """Store a policy; ``invalid-request`` for an order that needs to see the future."""
-    if policy.order in ORACLES:
-        usable = ", ".join(order for order in Order if order not in ORACLES)
-        raise field_problem("order", f"{policy.order} is an oracle, for `yard simulate` alone: take one of {usable}")
+    check(policy)
     value = policy.model_dump_json()
     row = upsert.insert(tx, Installation).values(key=KEY, value=value)
     tx.execute(row.on_conflict_do_update(index_elements=["key"], set_={"value": value}))
+
+
+def check(policy: Policy) -> None:
+    """Refuse a policy whose order needs to see the future, with ``invalid-request``."""
+    if policy.order in ORACLES:
+        usable = ", ".join(order for order in Order if order not in ORACLES)
+        raise field_problem("order", f"{policy.order} is an oracle, for `yard simulate` alone: take one of {usable}")

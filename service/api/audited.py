@@ -72,6 +72,7 @@ ACTIONS: Final[dict[tuple[str, str], str]] = {
     ("DELETE", "/projects/{project}/secrets/{name}"): "secret.remove",
     ("PUT", "/policy"): "policy.set",
     ("PUT", "/quotas/{kind}/{name}"): "quota.set",
+    ("POST", "/policy/what-if"): "policy.try",
     ("POST", "/reservations"): "reservation.create",
     ("DELETE", "/reservations/{reservation}"): "reservation.cancel",
     ("POST", "/session"): "session.open",

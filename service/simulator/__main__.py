@@ -40,6 +40,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--preemption-cost", type=_seconds, help="seconds; by default what the policy says, 30")
     parser.add_argument("--quotas", type=Path, help="YAML with users and projects, their weights and quotas")
     parser.add_argument("--json", action="store_true", help="one JSON object")
+    parser.add_argument("--by-user", action="store_true", help="in the JSON, what each user had, also without quotas")
     parser.add_argument("--plot", type=_picture, help="draw queue and use of the GPUs over time: .png or .svg")
     return parser.parse_args(argv)
 
@@ -82,7 +83,7 @@ def _run(options: argparse.Namespace) -> None:
     if options.plot:
         figures.plot([(result.title, course) for result, course in found if course is not None], options.plot)
     if options.json:
-        print(json.dumps(report.plain(results, by_user=bool(limits)), indent=2))  # noqa: T201
+        print(json.dumps(report.plain(results, by_user=options.by_user or bool(limits)), indent=2))  # noqa: T201
     else:
         print(_words(jobs, cluster, results, limits))  # noqa: T201
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import Connection, func, insert, select, update
 
 from service import lifecycle
 from service.db.engine import Database
@@ -12,7 +12,7 @@ from service.scheduler.model.nodes import Placement
 from torchyard import wire
 from torchyard.ids import new_id, now_us
 from torchyard.spec import PRIORITY_RANK, JobSpec
-from torchyard.states import JobState
+from torchyard.states import AttemptState, JobState
 from torchyard.wire import Result, ResultKind
 
 NOW = 1_700_000_000_000_000
@@ -28,8 +28,13 @@ def add_people(db: Database) -> None:
 
 def add_ada(db: Database) -> None:
     """The user `ada`, where the project is there already."""
+    add_user(db, "ada")
+
+
+def add_user(db: Database, name: str) -> None:
+    """A user, whose id is `user-` and the name."""
     with db.write() as tx:
-        tx.execute(insert(User).values(id="user-ada", name="ada", created_us=NOW))
+        tx.execute(insert(User).values(id=f"user-{name}", name=name, created_us=NOW))
 
 
 def add_node(db: Database, name: str = "box", devices: int = 2, **values: Any) -> list[str]:
@@ -96,6 +101,18 @@ def insert_job(tx: Connection, gpus: int = 1, resources: dict[str, Any] | None =
     )
     lifecycle.insert_event(tx, job_id, "submitted", "submitted", actor="ada", now=NOW)
     return job_id
+
+
+def add_ended(db: Database, gpus: int = 1, *, came_us: int, ran_s: int, user: str = "user-ada", **spec: Any) -> str:
+    """A job that came at that moment, ran for so long at once, and has succeeded; returns its attempt's id."""
+    attempt, ended_us = new_id("att"), came_us + ran_s * 1_000_000
+    times = {"created_us": came_us, "started_us": came_us, "ended_us": ended_us}
+    with db.write() as tx:
+        job = insert_job(tx, gpus, **spec)
+        own = {"state": JobState.SUCCEEDED, "user_id": user, "attempt": 1, **times}
+        tx.execute(update(Job).where(Job.id == job).values(own))
+        tx.execute(insert(Attempt).values(id=attempt, job_id=job, number=1, state=AttemptState.SUCCEEDED, **times))
+    return attempt
 
 
 def assign(db: Database, job_id: str, uuids: Iterable[str], node: str = "box") -> str:

@@ -9,6 +9,7 @@ from torchyard.api.base import Resource, Text
 from torchyard.api.identity import Role
 from torchyard.quantities import Size
 from torchyard.spec.base import NAME
+from torchyard.spec.policy import Policy
 
 AccountKind = Literal["user", "project"]
 By = Literal["user", "project", "day"]
@@ -155,6 +156,72 @@ class Digest(Resource):
     """Seconds that those had waited on average; null: none started."""
     wastes: list[Waste]
     """The biggest first."""
+
+
+class WhatIf(Resource):
+    """``POST /policy/what-if``: a policy that is to be tried on the jobs that came lately and have ended."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    policy: Policy
+    """The policy to try; fields that are absent get their defaults."""
+    weeks: Annotated[int, Field(ge=1, le=26)] = 4
+    """Jobs that came in so many weeks."""
+
+
+class PolicyOutcome(Resource):
+    """What came of a policy."""
+
+    mean_wait_s: float
+    """Seconds that jobs waited on average."""
+    mean_jct_s: float
+    """Seconds from submission to end on average."""
+    p99_jct_s: float
+    """The same of the slowest in a hundred."""
+    utilization: float
+    """Part of the GPU time that jobs held."""
+    avoidable_idle: float
+    """Part of the GPU time that was unused while a waiting job would have fitted."""
+    kept_idle: float
+    """The same, but on GPUs that were held for a blocked or an overdue job."""
+    jain: float
+    """Jain's index of fairness over users, at most 1."""
+    preemptions: int
+    """How often a job was stopped for another."""
+    restarts: int
+    """How often a job was put back, to start from the beginning."""
+
+
+class UserOutcome(Resource):
+    """What came of both policies for the jobs of one user."""
+
+    user: str
+    """Owner of the jobs."""
+    jobs: int
+    """How many jobs."""
+    mean_wait_before_s: float
+    """Seconds that they waited on average with the policy that holds."""
+    mean_wait_after_s: float
+    """The same with the policy that was asked about."""
+
+
+class WhatIfAnswer(Resource):
+    """What came of the policy that holds and of the one that was asked about."""
+
+    jobs: int
+    """Jobs that were played."""
+    left_out: int
+    """Jobs that no longer fit on the nodes that there are."""
+    nodes: int
+    """Nodes, taken to be alike."""
+    gpus: int
+    """GPUs or CPU slots of each node."""
+    before: PolicyOutcome
+    """With the policy that holds."""
+    after: PolicyOutcome
+    """With the policy that was asked about."""
+    users: list[UserOutcome]
+    """By name."""
 
 
 class NewReservation(Resource):

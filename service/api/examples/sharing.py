@@ -21,6 +21,17 @@ TEXTS: Mapping[str, Mapping[str, str]] = {
 _FIRST, _LAST = date(2026, 11, 16), date(2026, 11, 22)
 _ROW = sharing.UsageRow(of="ada", useful=120.5, idle=4.0, failed=1.5, lost=0.5, total=126.5, stoppable=80.0)
 _TOTAL = sharing.Hours(useful=120.5, idle=4.0, failed=1.5, lost=0.5, total=126.5, stoppable=80.0)
+_OUTCOME = sharing.PolicyOutcome(
+    mean_wait_s=420.0,
+    mean_jct_s=5_400.0,
+    p99_jct_s=86_400.0,
+    utilization=0.81,
+    avoidable_idle=0.0,
+    kept_idle=0.02,
+    jain=0.97,
+    preemptions=31,
+    restarts=4,
+)
 _VALUES = sharing.QuotaValues(weight=2.0, max_gpus=4, max_queued=100)
 
 MODELS: tuple[BaseModel, ...] = (
@@ -58,6 +69,16 @@ MODELS: tuple[BaseModel, ...] = (
                 message="held GPUs without using them: set idle_limit",
             )
         ],
+    ),
+    sharing.WhatIf(policy=Policy(time_slice=300), weeks=4),
+    sharing.WhatIfAnswer(
+        jobs=310,
+        left_out=0,
+        nodes=1,
+        gpus=8,
+        before=_OUTCOME,
+        after=_OUTCOME.model_copy(update={"mean_wait_s": 600.0, "restarts": 2}),
+        users=[sharing.UserOutcome(user="ada", jobs=120, mean_wait_before_s=300.0, mean_wait_after_s=480.0)],
     ),
     sharing.NewReservation(name="workshop", users=("ada",), gpus=2, starts_at=at("14:00"), ends_at=at("18:00")),
     sharing.Reservation(

@@ -15,6 +15,7 @@ from service.db.records.accounting import AccountKind
 from service.identity.callers import Caller
 from service.infra.etags import etag
 from service.nodes import reservations
+from service.queue import what_if as what_ifs
 from torchyard.api import sharing
 from torchyard.api.sharing import By
 from torchyard.spec.policy import Policy
@@ -40,6 +41,14 @@ def set_policy(policy: Policy, caller: Admin, ctx: Ctx) -> Response:
     """Set the whole policy. Fields that are absent get their defaults."""
     policy_settings.change_policy(ctx.db, caller, policy, ctx.now_us())
     return answer(policy)
+
+
+@router.post("/policy/what-if", response_model=sharing.WhatIfAnswer, dependencies=[requires("admin")])
+def what_if(asked: sharing.WhatIf, ctx: Ctx) -> Response:
+    """Try a policy on what has run. The jobs that came in the last weeks and have ended are played with the policy that
+    holds and with this one, for a minute at most and for one caller at a time. Nothing is set.
+    """
+    return answer(what_ifs.play(ctx.db, asked, ctx.now_us()))
 
 
 @router.get("/quotas", response_model=list[sharing.Quota])

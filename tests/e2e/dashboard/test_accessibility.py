@@ -96,7 +96,12 @@ def test_no_page_has_a_serious_fault(page: Page, paths: list[str], theme: Any) -
         page.wait_for_load_state("load")
         expect(page.get_by_text("…", exact=True)).to_have_count(0)
         found[path] = faults(page)
-    for path, button in (("/jobs/1", "Rerun"), ("/sharing", "Reserve"), ("/people", "Add a user")):
+    for path, button in (
+        ("/jobs/1", "Rerun"),
+        ("/sharing", "Reserve"),
+        ("/sharing", "What if"),
+        ("/people", "Add a user"),
+    ):
         page.goto(path)
         page.get_by_role("button", name=button).click()
         expect(page.get_by_role("dialog")).to_be_visible()

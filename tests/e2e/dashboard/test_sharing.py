@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 from sqlalchemy import delete, insert, select
 
 from service.db.models import Forecast, Usage, User
+from tests.support import box
 from tests.support.live import Live
 from tests.support.scripted import Agent
 from torchyard.ids import now_us
@@ -45,6 +46,31 @@ def test_usage_tells_what_became_of_the_hours(page: Page, live_service: Live) ->
     last = datetime.now(UTC) - timedelta(days=7)
     expect(usage.locator(".week")).to_contain_text(f"{last:%G-W%V}")
     expect(usage).to_contain_text("Nobody held a GPU.")
+
+
+def test_a_policy_is_tried_on_what_has_run(page: Page, live_service: Live, node: Agent) -> None:
+    db, came_us = live_service.context.db, now_us() - 3 * 86_400_000_000
+    for name in ("ada", "bob"):
+        box.add_user(db, name)
+    long = box.add_ended(db, 4, came_us=came_us, ran_s=36_000)
+    box.add_checkpoint(db, long, 1)
+    box.add_ended(db, came_us=came_us + 3_600_000_000, ran_s=360, user="user-bob")
+    page.goto("/sharing")
+    page.get_by_role("button", name="What if").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("button", name="First come").click()
+    dialog.get_by_label("Preemption", exact=False).first.uncheck()
+    dialog.get_by_label("Time slice").fill("")
+    dialog.get_by_label("Jobs of").select_option("the last week")
+    dialog.get_by_role("button", name="Play").click()
+    came = dialog.get_by_role("region", name="What came of it")
+    expect(came).to_contain_text("2 jobs on 4 GPUs")
+    bob = came.get_by_role("row", name="bob")
+    expect(bob.get_by_role("cell").last).to_have_text("9h 00m")
+    expect(bob.get_by_role("cell").first).not_to_have_text("9h 00m")
+    expect(came.get_by_role("row", name="Jobs stopped for others").get_by_role("cell").last).to_have_text("0")
+    shown = live_service.client.get("/api/v1/policy").json()
+    assert (shown["order"], shown["time_slice"]) == ("fair", 60), "nothing is set"
 
 
 def test_an_administrator_sets_quotas_and_policy(page: Page, live_service: Live) -> None:

@@ -1,7 +1,7 @@
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 
 import { client, unwrap } from "./client";
-import type { NewReservation, Policy, QuotaValues } from "./types";
+import type { NewReservation, Policy, QuotaValues, WhatIf } from "./types";
 
 const LIVE_MS = 30_000;
 const SLOW_MS = 60_000;
@@ -76,6 +76,9 @@ export const useSetQuota = () =>
     unwrap(client.PUT("/api/v1/quotas/{kind}/{name}", { params: { path: { kind, name } }, body: values })));
 export const useSetPolicy = () =>
   useChange((policy: Policy) => unwrap(client.PUT("/api/v1/policy", { body: policy })));
+/** A policy played over what has run here; nothing changes. */
+export const useWhatIf = () =>
+  useMutation({ mutationFn: (body: WhatIf) => unwrap(client.POST("/api/v1/policy/what-if", { body })) });
 export const useReserve = () =>
   useChange((body: NewReservation) => unwrap(client.POST("/api/v1/reservations", { body })));
 export const useCancelReservation = () =>

@@ -1,4 +1,5 @@
 import type { Policy } from "../api/types";
+import { setting } from "./setting";
 
 /** The spans of a policy, in the order in which one meets them. */
 export const SPANS = [
@@ -21,3 +22,18 @@ export const SWITCHES = [
 export const ORDERS = [
   { key: "fair", label: "Fair" }, { key: "fifo", label: "First come" }, { key: "las", label: "Least service" },
 ] as const satisfies readonly { key: Policy["order"]; label: string }[];
+
+/** A policy while it is edited: spans are texts, such as `90s`, `10m`, `4h` or `7d`. */
+export interface PolicyDraft {
+  chosen: Policy;
+  texts: Record<SpanKey, string>;
+}
+
+export function draftOf(policy: Policy): PolicyDraft {
+  const texts = Object.fromEntries(SPANS.map(({ key }) => [key, policy[key] == null ? "" : setting(policy[key])]));
+  return { chosen: policy, texts: texts as Record<SpanKey, string> };
+}
+
+/** The policy to send; the service reads the spans. */
+export const policyOf = ({ chosen, texts }: PolicyDraft) =>
+  ({ ...chosen, ...texts, time_slice: texts.time_slice || null });

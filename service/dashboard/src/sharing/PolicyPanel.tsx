@@ -6,14 +6,18 @@ import { setting } from "../lib/setting";
 import { Notice } from "../ui/Notice";
 import { Panel } from "../ui/Panel";
 import { PolicyDialog } from "./PolicyDialog";
+import { WhatIfDialog } from "./WhatIfDialog";
 
 /** What the scheduler follows. */
 export function PolicyPanel({ admin }: { admin: boolean }) {
   const found = usePolicy();
-  const [editing, setEditing] = useState(false);
+  const [open, setOpen] = useState<"edit" | "what-if" | null>(null);
   const policy = found.data;
   const tools = admin && policy !== undefined && (
-    <button type="button" className="button small" onClick={() => setEditing(true)}>Edit</button>
+    <>
+      <button type="button" className="button small" onClick={() => setOpen("what-if")}>What if</button>
+      <button type="button" className="button small" onClick={() => setOpen("edit")}>Edit</button>
+    </>
   );
   return (
     <Panel title="Policy" tools={tools}>
@@ -31,7 +35,8 @@ export function PolicyPanel({ admin }: { admin: boolean }) {
           ))}
         </dl>
       )}
-      {editing && policy !== undefined && <PolicyDialog policy={policy} onClose={() => setEditing(false)} />}
+      {open === "edit" && policy !== undefined && <PolicyDialog policy={policy} onClose={() => setOpen(null)} />}
+      {open === "what-if" && policy !== undefined && <WhatIfDialog policy={policy} onClose={() => setOpen(null)} />}
     </Panel>
   );
 }

@@ -75,6 +75,17 @@ def test_wrong_policies_are_refused(live_service: Live) -> None:
     assert Policy.model_validate(live_service.client.get(f"{API}/policy").json()) == Policy()
 
 
+def test_a_policy_is_tried_by_administrators_alone(live_service: Live) -> None:
+    token = add_user(live_service, "ada")
+    asked = {"policy": {"order": "fifo"}, "weeks": 1}
+    answer = live_service.client.post(f"{API}/policy/what-if", json=asked, headers={"Authorization": f"Bearer {token}"})
+    assert answer.status_code == 403
+    assert "no job with GPUs" in refused(live_service.client.post(f"{API}/policy/what-if", json=asked), "weeks")
+    asked["policy"] = {"order": "srtf"}
+    assert refused(live_service.client.post(f"{API}/policy/what-if", json=asked), "order")
+    assert "policy.set" not in actions(live_service)
+
+
 def quota(client: httpx.Client, kind: str, name: str) -> dict[str, Any]:
     (found,) = [each for each in client.get(f"{API}/quotas").json() if (each["kind"], each["name"]) == (kind, name)]
     return dict(found)
