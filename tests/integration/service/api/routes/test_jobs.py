@@ -568,6 +568,9 @@ def test_lists_by_several_values_are_those_of_each(live_service: Live, monkeypat
         monkeypatch.setattr(find, "MOST_ALTERNATIVES", most)
         assert numbers(tag=["a", "b"], state=["queued", "cancelled"]) == [6, 5, 4, 3, 2, 1]
         assert numbers(tag=["a", "b"], state=["queued", "running"], limit=2) == [6, 5]
+        assert numbers(tag=["a", "b"], state=["queued", "running"], limit=3) == [6, 5, 4]
+        page = live_service.client.get(JOBS, params={"tag": ["a", "b"], "state": "queued", "limit": 3}).json()
+        assert numbers(tag=["a", "b"], state="queued", cursor=page["next"]) == [1], "job 6 counts once"
         assert numbers(tag=["a", "b"], state="cancelled", cursor=3) == [2]
         assert counted(tag=["a", "b"]) == {"queued": 4, "cancelled": 2}
     assert numbers(q=job["id"][:20]) == [1]
