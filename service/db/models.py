@@ -135,6 +135,15 @@ class Secret(Base):
     changed_us: Mapped[int]
 
 
+class SecretUse(Base):
+    """When a job was given a secret last."""
+
+    __tablename__ = "secret_uses"
+    secret_id: Mapped[str] = mapped_column(ForeignKey("secrets.id"), primary_key=True)
+    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id"), primary_key=True)
+    used_us: Mapped[int]
+
+
 class Node(Base):
     __tablename__ = "nodes"
     name: Mapped[str] = mapped_column(primary_key=True)

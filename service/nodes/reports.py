@@ -41,10 +41,12 @@ def claim(db: Database, now: int, node: str, attempt_id: AttemptId, message: wir
         lifecycle.claim(unit.tx, attempt_id, node, message.nonce, unit.now)
 
 
-def secrets(db: Database, keys: KeyFile, node: str, attempt_id: AttemptId, message: wire.Claim) -> wire.Secrets:
+def secrets(
+    db: Database, keys: KeyFile, now: int, node: str, attempt_id: AttemptId, message: wire.Claim
+) -> wire.Secrets:
     """Return the values of an attempt's secrets; problems as `launches.secrets`."""
-    with db.read() as tx:
-        return launches.secrets(tx, keys, attempt_id, node, message.nonce)
+    with db.write() as tx:
+        return launches.secrets(tx, keys, attempt_id, node, message.nonce, now)
 
 
 def prepared(db: Database, now: int, node: str, attempt_id: AttemptId, message: wire.Prepared) -> wire.Go:

@@ -5,13 +5,24 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, and_, or_, select
 
-from service.db.models import ProjectMember, Secret, User
+from service.db import upsert
+from service.db.models import ProjectMember, Secret, SecretUse, User
+from service.db.records.record import Record
 from service.errors import ProblemError, field_problem
 from service.secrets.key_file import KeyFile
 from torchyard.ids import JobId
 
 #: Members who may submit to the project: viewers have no use of what is its jobs'.
 _WORKS = ProjectMember.role != "viewer"
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredSecret(Record):
+    """A secret with its encrypted value."""
+
+    id: str
+    name: str
+    encrypted: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,12 +62,19 @@ def missing(tx: Connection, jobs: Mapping[JobId, NamedSecrets]) -> dict[JobId, t
     return {job: names for job, names in lacks.items() if names}
 
 
-def values(tx: Connection, keys: KeyFile, named: NamedSecrets) -> dict[str, str]:
-    """Return the values by name; ``conflict`` if one was removed, `KeyFileError` if they cannot be decrypted."""
+def give(tx: Connection, keys: KeyFile, named: NamedSecrets, job: JobId, now: int) -> dict[str, str]:
+    """Return the values by name, and record that the job was given them.
+
+    ``conflict`` if one was removed, `KeyFileError` if they cannot be decrypted.
+    """
     found = _usable(tx, named.user_id, named.project)
     if unknown := [name for name in named.names if name not in found]:
         raise ProblemError("conflict", f"{absent(unknown, named.project)}.")
-    return {name: keys.decrypt(found[name]) for name in named.names}
+    given = {name: keys.decrypt(found[name].encrypted) for name in named.names}
+    for name in given:
+        use = upsert.insert(tx, SecretUse).values(secret_id=found[name].id, job_id=job, used_us=now)
+        tx.execute(use.on_conflict_do_update(index_elements=["secret_id", "job_id"], set_={"used_us": now}))
+    return given
 
 
 def absent(names: Sequence[str], project: str) -> str:
@@ -73,13 +91,13 @@ def _mend(names: Sequence[str]) -> str:
     return f"{' and '.join(f'`yard secrets set {name}`' for name in names)} add{'s it' if len(names) == 1 else ' them'}"
 
 
-def _usable(tx: Connection, user_id: str, project: str) -> dict[str, str]:
-    """Return the encrypted values by name: of the user, and of the project if the user is a member of it."""
+def _usable(tx: Connection, user_id: str, project: str) -> dict[str, _StoredSecret]:
+    """Return the secrets by name: those of the user, and of the project if the user is a member of it."""
     member = select(ProjectMember.user_id).where(
         ProjectMember.project == project, ProjectMember.user_id == user_id, _WORKS
     )
     administrator = select(User.id).where(User.id == user_id, User.role == "administrator")
     shared = and_(Secret.project == project, or_(member.exists(), administrator.exists()))
-    query = select(Secret.name, Secret.encrypted).where(or_(Secret.user_id == user_id, shared))
+    query = select(*_StoredSecret.columns(Secret)).where(or_(Secret.user_id == user_id, shared))
     rows = tx.execute(query.order_by(Secret.project.is_(None)))  # the owner's own last, so that they count
-    return {row.name: row.encrypted for row in rows}
+    return {secret.name: secret for secret in _StoredSecret.each(rows)}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, or_, select, true, update
 
 from service.db.engine import Database
-from service.db.models import Installation, ProjectMember, Secret, User
+from service.db.models import Installation, Job, ProjectMember, Secret, SecretUse, User
 from service.db.records.record import Record
 from service.db.unit_of_work import unit_of
 from service.errors import ProblemError, field_problem, not_found
@@ -25,15 +25,29 @@ logger = logging.getLogger(__name__)
 MAX_SECRETS = 200
 
 
+#: The newest jobs of a secret that are told.
+MAX_USES = 20
+
+
 @dataclass(frozen=True, slots=True)
 class _ShownSecret(Record):
     """A secret without its value, with the name of who has set it."""
 
+    id: str
     name: str
     project: str | None
     setter: str
     created_us: int
     changed_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Use(Record):
+    """A job that was given a secret."""
+
+    secret_id: str
+    used_us: int
+    number: int
 
 
 def list_secrets(db: Database, caller: Caller) -> list[api.Secret]:
@@ -71,7 +85,9 @@ def set_secret(
 def remove_secret(db: Database, caller: Caller, name: str, now: int, project: str | None = None) -> None:
     """Remove the caller's own secret, or a project's; ``not-found`` if there is none."""
     with db.write() as tx:
-        if not tx.execute(delete(Secret).where(_owned(tx, caller, name, project))).rowcount:
+        own = _owned(tx, caller, name, project)
+        tx.execute(delete(SecretUse).where(SecretUse.secret_id.in_(select(Secret.id).where(own))))
+        if not tx.execute(delete(Secret).where(own)).rowcount:
             raise not_found(f"secret of project {project} named" if project else "secret of yours named", name)
         audit.record(tx, caller, "secret.remove", name, now, **_scope(project))
 
@@ -156,6 +172,7 @@ def _scope(project: str | None) -> dict[str, str]:
 def _shown(tx: Connection, which: ColumnElement[bool]) -> list[api.Secret]:
     query = select(*_ShownSecret.columns(Secret, User.name.label("setter"))).join(User, User.id == Secret.set_by)
     found: Sequence[_ShownSecret] = _ShownSecret.all(tx.execute(query.where(which).order_by(Secret.name)))
+    uses = _uses(tx, [each.id for each in found])
     return [
         api.Secret(
             name=each.name,
@@ -163,6 +180,20 @@ def _shown(tx: Connection, which: ColumnElement[bool]) -> list[api.Secret]:
             set_by=each.setter,
             created_at=moment(each.created_us),
             changed_at=moment(each.changed_us),
+            used_at=moment(uses[each.id][0].used_us) if each.id in uses else None,
+            used_by=[use.number for use in uses.get(each.id, ())],
         )
         for each in sorted(found, key=lambda each: (each.project or "", each.name))
     ]
+
+
+def _uses(tx: Connection, secrets: Sequence[str]) -> dict[str, list[_Use]]:
+    """Return the newest uses of secrets that have any, the newest first."""
+    place = func.row_number().over(partition_by=SecretUse.secret_id, order_by=SecretUse.used_us.desc())
+    query = select(SecretUse.secret_id, SecretUse.used_us, Job.number, place.label("place"))
+    some = query.join(Job, Job.id == SecretUse.job_id).where(SecretUse.secret_id.in_(secrets)).subquery()
+    newest = select(some).where(some.c.place <= MAX_USES).order_by(some.c.used_us.desc(), some.c.number.desc())
+    found: dict[str, list[_Use]] = {}
+    for use in _Use.each(tx.execute(newest)):
+        found.setdefault(use.secret_id, []).append(use)
+    return found

@@ -62,6 +62,7 @@ def test_a_secret_is_in_the_job_and_nowhere_else(yard: Stack, tmp_path: Path) ->
     assert digest in told
     assert VALUE not in told
     assert [path for folder in folders for path in _holders(folder)] == []
+    assert f"by job {job.number}" in yard.yard("secrets", "ls").stdout
     assert yard.yard("secrets", "rm", "E2E_API_KEY").returncode == 0
     refused = yard.yard("run", "--detach", "--secret", "E2E_API_KEY", "--", "true", cwd=tmp_path)
     assert refused.returncode == 125

@@ -22,6 +22,10 @@ class Secret(Resource):
     """When it was set first."""
     changed_at: datetime
     """When its value was set last."""
+    used_at: datetime | None
+    """When a job was given it last; null: none was."""
+    used_by: list[int]
+    """Numbers of the jobs that were given it, the newest first, at most 20."""
 
 
 def _usable(value: SecretStr) -> SecretStr:

@@ -1,11 +1,14 @@
 """``secrets``: set, list and remove values that jobs get and nobody reads."""
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from torchyard.cli import common
+
+if TYPE_CHECKING:
+    from torchyard import api
 
 SecretName = Annotated[str, typer.Argument(metavar="NAME", help="The variable that jobs get, such as WANDB_API_KEY.")]
 Project = Annotated[str | None, typer.Option(help="Of this project, for its members, instead of your own.")]
@@ -44,10 +47,14 @@ def ls(json: common.Json = False) -> None:
     if json:
         common.print_json(found)
         return
-    with common.table("NAME", "OF", "SET BY", "CHANGED") as table:
+    with common.table("NAME", "OF", "SET BY", "CHANGED", "LAST USED") as table:
         for secret in found:
             scope = f"project {secret.project}" if secret.project else "you"
-            table.add_row(secret.name, scope, secret.set_by, f"{secret.changed_at:%Y-%m-%d}")
+            table.add_row(secret.name, scope, secret.set_by, f"{secret.changed_at:%Y-%m-%d}", _used(secret))
+
+
+def _used(secret: "api.Secret") -> str:
+    return f"{secret.used_at:%Y-%m-%d} by job {secret.used_by[0]}" if secret.used_at else "-"
 
 
 def rm(name: SecretName, project: Project = None) -> None:

@@ -53,7 +53,15 @@ MODELS: tuple[BaseModel, ...] = (
     api.NewProject(name="vision", visibility="project"),
     api.ProjectChanges(visibility="everyone", submitters="members"),
     api.ProjectRole(role="viewer"),
-    api.Secret(name="HF_TOKEN", project="vision", set_by="ada", created_at=at("8:00"), changed_at=at("9:00")),
+    api.Secret(
+        name="HF_TOKEN",
+        project="vision",
+        set_by="ada",
+        created_at=at("8:00"),
+        changed_at=at("9:00"),
+        used_at=at("9:30"),
+        used_by=[42, 40],
+    ),
     api.AuditEntry(
         id="audit-01jd6z3k8w5r2m9q4t7v0x1y37",
         at=at("9:00"),

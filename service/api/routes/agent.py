@@ -114,7 +114,7 @@ def claim(attempt_id: AttemptId, message: wire.Claim, ctx: Ctx, node: Node) -> N
 @router.post("/attempts/{attempt_id}/secrets")
 def secrets(attempt_id: AttemptId, message: wire.Claim, ctx: Ctx, node: Node) -> Response:
     """The node is about to start the attempt, and gets the values of its secrets."""
-    found = reports.secrets(ctx.db, ctx.secret_keys, node, attempt_id, message)
+    found = reports.secrets(ctx.db, ctx.secret_keys, ctx.now_us(), node, attempt_id, message)
     return answer(found, headers={"Cache-Control": "no-store"})
 
 

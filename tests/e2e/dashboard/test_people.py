@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
+from sqlalchemy import insert, select
 
+from service.db.models import Secret, SecretUse
 from tests.support.live import Live
 from tests.support.scripted import Agent
 
@@ -61,7 +63,7 @@ def test_an_administrator_looks_after_people(page: Page, submit: Submit, node: A
     expect(page.get_by_role("button", name=f"Block {own}")).to_have_count(0)
 
 
-def test_tokens_and_secrets_are_ones_own(stranger: Page, live_service: Live) -> None:
+def test_tokens_and_secrets_are_ones_own(stranger: Page, submit: Submit, live_service: Live) -> None:
     page = stranger
     live_service.client.post("/api/v1/users", json={"name": "ada"}).raise_for_status()
     sign_in(page, live_service, "ada")
@@ -90,6 +92,12 @@ def test_tokens_and_secrets_are_ones_own(stranger: Page, live_service: Live) -> 
     page.get_by_label("Value").fill("hush-hush")
     page.get_by_role("button", name="Set it").click()
     expect(row(page, "WANDB_API_KEY")).to_contain_text("ada")
+    expect(row(page, "WANDB_API_KEY")).to_contain_text("never")
+    job = submit(name="logs-there")
+    with live_service.context.db.write() as tx:
+        tx.execute(insert(SecretUse).values(secret_id=select(Secret.id).scalar_subquery(), job_id=job["id"], used_us=1))
+    page.reload()
+    expect(row(page, "WANDB_API_KEY").get_by_role("link", name=str(job["number"]))).to_be_visible()
     assert "hush-hush" not in page.content()
     page.get_by_role("button", name="Replace WANDB_API_KEY").click()
     expect(page.get_by_label("Value")).to_have_value("")

@@ -1,4 +1,5 @@
-import { useState } from "react";
+import { Link } from "@tanstack/react-router";
+import { Fragment, useState } from "react";
 
 import { useRemoveSecret, useSecrets } from "../api/people";
 import { mayAdminister, useSettings } from "../api/session";
@@ -35,6 +36,7 @@ export function SecretsPanel({ project }: { project: string | null }) {
               <th scope="col">Name</th>
               <th scope="col">Set by</th>
               <th scope="col">Changed</th>
+              <th scope="col">Last used</th>
               {sets && <th scope="col"><span className="hidden-words">Change</span></th>}
             </tr>
           </thead>
@@ -64,12 +66,15 @@ interface RowProps {
 }
 
 function SecretRow({ secret, onReplace, onDelete }: RowProps) {
-  const { name, set_by: setter, changed_at: changed } = secret;
+  const { name, set_by: setter, changed_at: changed, used_at: used, used_by: jobs } = secret;
   return (
     <tr>
       <th scope="row"><code>{name}</code></th>
       <td data-label="Set by">{setter}</td>
       <td data-label="Changed"><Time at={changed} /></td>
+      <td data-label="Last used">
+        <Uses at={used} jobs={jobs} />
+      </td>
       {onReplace !== undefined && (
         <td className="row-actions">
           <button type="button" className="button small ghost" aria-label={`Replace ${name}`} onClick={onReplace}>
@@ -99,4 +104,16 @@ function DeleteDialog({ secret, onClose }: { secret: Secret; onClose: () => void
       <Notice error={remove.error} />
     </Dialog>
   );
+}
+
+/** When a job was given the secret last, and the newest of those that were. */
+function Uses({ at, jobs }: { at: string | null; jobs: readonly number[] }) {
+  if (at === null) return <span className="faint">never</span>;
+  const links = jobs.map((job, index) => (
+    <Fragment key={job}>
+      {index > 0 && ", "}
+      <Link to="/jobs/$jobId" params={{ jobId: String(job) }}>{job}</Link>
+    </Fragment>
+  ));
+  return <><Time at={at} /> by {links}</>;
 }

@@ -14,15 +14,16 @@ from service.db.models import Attempt, Project, ProjectMember, User
 from service.errors import ProblemError
 from service.identity.callers import Caller
 from service.infra.observability import Counters
+from service.infra.times import moment
 from service.jobs import submit as job_submission
 from service.nodes import reports
-from service.secrets import store
+from service.secrets import of_jobs, store
 from tests.support import submissions
 from tests.support.box import NOW
 from tests.support.recorded_context import RecordedContext
 from tests.support.submissions import ADA
 from torchyard import api, wire
-from torchyard.ids import AttemptId
+from torchyard.ids import AttemptId, JobId
 
 EVE = replace(ADA, user_id="user-eve", name="eve", admin=False, scopes=frozenset({"submit"}))
 OWN, SHARED = "of-eve-herself", "of-the-project"
@@ -66,7 +67,14 @@ def assigned(made: RecordedContext, scheduler: Scheduler, job: api.Job) -> Attem
 
 def delivered(made: RecordedContext, attempt: AttemptId, nonce: str = "nonce") -> dict[str, str]:
     claim = wire.Claim(nonce=nonce)
-    return reports.secrets(made.ctx.db, made.ctx.secret_keys, "box", attempt, claim).values
+    return reports.secrets(made.ctx.db, made.ctx.secret_keys, made.ctx.now_us(), "box", attempt, claim).values
+
+
+def uses(made: RecordedContext, caller: Caller) -> dict[tuple[str, str | None], list[int]]:
+    """The numbers of the jobs that were given a secret, by its name and project."""
+    shown = store.list_secrets(made.ctx.db, caller)
+    assert all((each.used_at is not None) == bool(each.used_by) for each in shown)
+    return {(each.name, each.project): each.used_by for each in shown}
 
 
 def test_the_owner_s_own_come_before_those_of_the_project(people: RecordedContext, scheduler: Scheduler) -> None:
@@ -78,10 +86,13 @@ def test_the_owner_s_own_come_before_those_of_the_project(people: RecordedContex
     assert reports.launch(people.ctx.db, "box", attempt).spec.secrets == ("API_KEY", "DATA_TOKEN")
     with pytest.raises(ProblemError, match="for its start alone"):
         delivered(people, attempt)
+    unused = {("API_KEY", None): [], ("API_KEY", "vision"): [], ("DATA_TOKEN", "vision"): []}
+    assert uses(people, EVE) == unused
     reports.claim(people.ctx.db, NOW, "box", attempt, wire.Claim(nonce="nonce"))
     assert delivered(people, attempt) == {"API_KEY": OWN, "DATA_TOKEN": SHARED}
     keep(people, EVE, "API_KEY", "changed since")
     assert delivered(people, attempt)["API_KEY"] == "changed since"
+    assert uses(people, EVE) == {**unused, ("API_KEY", None): [1], ("DATA_TOKEN", "vision"): [1]}
     with pytest.raises(ProblemError, match="for its start alone"):
         delivered(people, attempt, "another nonce")
     with people.ctx.db.write() as tx:
@@ -146,3 +157,18 @@ def test_a_secret_that_goes_between_decision_and_start_stops_it(people: Recorded
     with pytest.raises(ProblemError, match="there is no secret API_KEY") as refused:
         delivered(people, attempt)
     assert refused.value.kind == "conflict"
+
+
+def test_the_newest_jobs_of_a_secret_are_told_until_it_is_removed(people: RecordedContext) -> None:
+    keep(people, EVE, "API_KEY", OWN)
+    jobs = [submit(people, "API_KEY") for _ in range(store.MAX_USES + 2)]
+    named = of_jobs.NamedSecrets(user_id=EVE.user_id, project="vision", names=("API_KEY",))
+    with people.ctx.db.write() as tx:
+        for at, job in enumerate([*jobs, jobs[2]]):
+            of_jobs.give(tx, people.ctx.secret_keys, named, JobId(job.id), NOW + at)
+    (shown,) = store.list_secrets(people.ctx.db, EVE)
+    assert shown.used_by == [3, *range(len(jobs), 4, -1), 4][: store.MAX_USES]
+    assert shown.used_at == moment(NOW + len(jobs))
+    store.remove_secret(people.ctx.db, EVE, "API_KEY", NOW)
+    keep(people, EVE, "API_KEY", OWN)
+    assert uses(people, EVE) == {("API_KEY", None): []}

@@ -52,7 +52,7 @@ def test_a_value_goes_in_and_never_comes_out(live_service: Live) -> None:
     client = live_service.client
     made = put(client, "WANDB_API_KEY")
     assert made.status_code == 200
-    assert made.json().keys() == {"name", "project", "set_by", "created_at", "changed_at"}
+    assert made.json().keys() == {"name", "project", "set_by", "created_at", "changed_at", "used_at", "used_by"}
     again = put(client, "WANDB_API_KEY", VALUE + "2").json()
     assert again["created_at"] == made.json()["created_at"] < again["changed_at"]
     assert listed(client) == [("WANDB_API_KEY", None)]
