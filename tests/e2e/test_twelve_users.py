@@ -169,7 +169,8 @@ def test_every_honest_job_is_done_and_every_offender_is_named(lab: Lab) -> None:
     removed = lab.yard.client.why(ivy.jobs["left"].id)
     assert "ivy is deactivated" in removed.model_dump_json()
     assert lab.yard.client.job(ivy.jobs["left"].id).state is JobState.QUEUED
-    assert [entry.status for entry in lab.yard.client.audit(user="jim", refused=True)] == [403]
+    refused = [(entry.action, entry.status) for entry in lab.yard.client.audit(user="jim", refused=True)]
+    assert refused == [("user.change", 403), ("job.cancel", 404)], "he may not know of the job that he would cancel"
     # Evening: whoever did as they should is done, with all that their jobs said.
     lab.evening.touch()
     for person, what in ((ada, "training"), (cyd, "tuning"), (bob, "cleaning"), (kim, "next")):
