@@ -69,7 +69,7 @@ def check(db: Database, store: BlobStore, submission: Submission) -> Checked:
     with db.read() as tx:
         _check_rights(submission)
         known = _check_project(tx, submission)
-        note = _check(tx, submission, plan) + _after(_memory_advice(tx, submission))
+        note = _check(tx, submission, plan, lock=False) + _after(_memory_advice(tx, submission))
         _check_quotas(tx, submission, plan, lock=False)
         dependencies.resolve(tx, submission.caller, submission.spec.after, len(plan.jobs), lock=False)
     if not known:
@@ -99,7 +99,7 @@ def _store(db: Database, clock: Clock, submission: Submission, plan: planning.Su
             return _submitted(tx, submission.caller, made, sweep=plan.sweep is not None, new=False)
         if not known:
             _create_project(tx, submission, now)
-        note = _check(tx, submission, plan)
+        note = _check(tx, submission, plan, lock=True)
         needs = dependencies.resolve(tx, submission.caller, submission.spec.after, len(plan.jobs), lock=True)
         _check_quotas(tx, submission, plan, lock=True)  # after the jobs: everybody locks in this order
         # The time anew: who reads what has changed must not have looked long past it when it becomes visible.
@@ -158,8 +158,8 @@ def _create_project(tx: Connection, submission: Submission, now: int) -> None:
         audit.record(tx, submission.caller, "project.create", submission.spec.project, now, by="submission")
 
 
-def _check(tx: Connection, submission: Submission, plan: planning.SubmissionPlan) -> str:
-    _check_snapshot(tx, submission)
+def _check(tx: Connection, submission: Submission, plan: planning.SubmissionPlan, *, lock: bool) -> str:
+    _check_snapshot(tx, submission, lock=lock)
     _check_secrets(tx, submission, plan)
     notes = [fit.check(tx, spec, submission.caller.user_id) for spec in plan.resource_requests()]
     chosen = (
@@ -204,12 +204,14 @@ def _check_quotas(tx: Connection, submission: Submission, plan: planning.Submiss
     storage.check(tx, owner, submission.spec.project)
 
 
-def _check_snapshot(tx: Connection, submission: Submission) -> None:
+def _check_snapshot(tx: Connection, submission: Submission, *, lock: bool) -> None:
     code = submission.spec.code
     if code is None:
         return
     query = select(Snapshot.user_id, Snapshot.committed).where(Snapshot.id == code)
-    row = tx.execute(query.with_for_update(read=True)).one_or_none()  # it stays until the job that needs it is stored
+    if lock:  # it stays until the job that needs it is stored
+        query = query.with_for_update(read=True)
+    row = tx.execute(query).one_or_none()
     if code == submission.snapshot:
         if row is None:
             raise field_problem("code", "the code of this job was discarded: submit it again from its folder")

@@ -9,7 +9,6 @@ from sqlalchemy import func, insert, select, update
 
 from service import lifecycle
 from service.accounting.policy_settings import set_policy
-from service.controllers import scheduling
 from service.controllers.scheduling import Scheduler
 from service.db.engine import Database
 from service.db.leader import Leader
@@ -17,6 +16,7 @@ from service.db.models import Account, Attempt, Group, Job, Node, Output, Projec
 from service.db.records.attempts import PendingPreemption
 from service.infra.observability import Counters
 from service.scheduler.model.decisions import Cause, Preempt
+from service.scheduler.policy.decide import SchedulingPass
 from service.scheduler.policy.order import PERIOD_US
 from tests.support import box
 from tests.support.box import NOW
@@ -210,7 +210,7 @@ def test_a_service_that_takes_over_keeps_the_promises_that_it_has_not_seen(
 ) -> None:
     """While another led, it has answered what is in the queue, and missed who stopped for whom between two answers."""
     seen: list[list[str]] = []
-    monkeypatch.setattr(scheduling, "decide", lambda state, *_: seen.append(list(state.promised)) or [])
+    monkeypatch.setattr(SchedulingPass, "run", lambda done: seen.append(list(done._state.promised)) or [])
     _, attempt = old_job(yard, box.add_node(yard.db, devices=1))
     urgent = box.add_job(yard.db, priority="urgent")
     with recorded_context(yard.db, tmp_path / "standby") as standby:
@@ -462,7 +462,7 @@ def test_of_jobs_with_different_causes_none_is_asked_if_one_is_over(
     urgent = box.add_job(yard.db, 2, priority="urgent")
     causes = {one: Cause.CLASS, two: Cause.SHARE}
     asked = [Preempt(job=job, for_job=urgent, reason=cause) for job, cause in causes.items()]
-    monkeypatch.setattr(scheduling, "decide", lambda *_: asked)
+    monkeypatch.setattr(SchedulingPass, "run", lambda _: asked)
     box.finish(yard.db, attempt)
     yard.run(HOUR)
     assert kinds(yard, one).count("preempting") == 0
