@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks import load, scheduling
 from benchmarks.figure import Figure
-from benchmarks.http import Connection
+from benchmarks.http import KeepAliveConnection
 from benchmarks.stack import Stack, dumps, node_token
 
 CLOCK = ["date", "+%s%N"]
@@ -147,7 +147,7 @@ def _batch(first: int, size: int) -> bytes:
     return dumps(place | {"records": records})
 
 
-def _attempt(connection: Connection, job: str) -> str:
+def _attempt(connection: KeepAliveConnection, job: str) -> str:
     while True:
         _, _, answer = connection.request("GET", f"/api/v1/jobs/{job}/attempts")
         attempts = json.loads(answer)

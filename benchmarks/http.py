@@ -5,7 +5,7 @@ import socket
 from typing import Any
 
 
-class Connection:
+class KeepAliveConnection:
     """One keep-alive connection with a bearer token."""
 
     def __init__(self, host: str, port: int, token: str) -> None:

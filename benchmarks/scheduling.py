@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from benchmarks.figure import Figure
-from benchmarks.http import Connection
+from benchmarks.http import KeepAliveConnection
 from benchmarks.stack import Stack
 from service.scheduler.model.jobs import Waiting
 from service.scheduler.model.nodes import NodeInfo, ResourceRequest, Slot
@@ -35,12 +35,12 @@ def passes(stack: Stack) -> Iterator[Figure]:
     )  # fmt: skip
 
 
-def _until_running(connection: Connection, job: str) -> None:
+def _until_running(connection: KeepAliveConnection, job: str) -> None:
     while connection.json("GET", f"/api/v1/jobs/{job}")["state"] != "running":
         time.sleep(0.05)
 
 
-def _pass_ms(connection: Connection, count: int = 5) -> float:
+def _pass_ms(connection: KeepAliveConnection, count: int = 5) -> float:
     """The mean of the next passes, of which there is one a second while nothing happens."""
     before = after = _counted(connection)
     while after["count"] < before["count"] + count:
@@ -49,7 +49,7 @@ def _pass_ms(connection: Connection, count: int = 5) -> float:
     return (after["sum"] - before["sum"]) / (after["count"] - before["count"]) * 1000
 
 
-def _counted(connection: Connection) -> dict[str, float]:
+def _counted(connection: KeepAliveConnection) -> dict[str, float]:
     _, _, text = connection.request("GET", "/metrics")
     pairs = (line.split() for line in text.decode().splitlines() if line.startswith(_SECONDS))
     return {name.removeprefix(_SECONDS): float(value) for name, value in pairs if "{" not in name}

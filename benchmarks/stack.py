@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from benchmarks.http import Connection
+from benchmarks.http import KeepAliveConnection
 
 
 @dataclass(frozen=True)
@@ -24,16 +24,16 @@ class Stack:
     token: str
     home: Path
 
-    def connect(self, token: str | None = None) -> Connection:
+    def connect(self, token: str | None = None) -> KeepAliveConnection:
         """A keep-alive connection that is signed in."""
-        return Connection(self.host, self.port, token or self.token)
+        return KeepAliveConnection(self.host, self.port, token or self.token)
 
-    def submit(self, connection: Connection, **spec: object) -> str:
+    def submit(self, connection: KeepAliveConnection, **spec: object) -> str:
         """Submits a job without GPUs' worth of work and answers its id."""
         body = {"name": "bench", "launcher": "none", "resources": {"gpus": 1}, **spec}
         return str(connection.json("POST", "/api/v1/jobs", body)["id"])
 
-    def finished(self, connection: Connection, job: str) -> dict[str, object]:
+    def finished(self, connection: KeepAliveConnection, job: str) -> dict[str, object]:
         """The job, once it has ended."""
         while True:
             shown = connection.json("GET", f"/api/v1/jobs/{job}?wait=60")

@@ -1,7 +1,7 @@
 """``python -m service``: serves until it is told to end. ``python -m service openapi`` prints the API's description.
 
 ``python -m service rotate-secrets`` encrypts all secrets anew with a new key; the service may run meanwhile.
-``python -m service check-settings`` prints what is wrong with the settings. SIGHUP reads them anew.
+SIGHUP reads the settings anew.
 """
 
 import argparse
@@ -34,9 +34,7 @@ from torchyard import home
 
 def _arguments(argv: Sequence[str], defaults: ServiceSettings) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m service", description=__doc__)
-    parser.add_argument(
-        "command", nargs="?", choices=["serve", "openapi", "rotate-secrets", "check-settings"], default="serve"
-    )
+    parser.add_argument("command", nargs="?", choices=["serve", "openapi", "rotate-secrets"], default="serve")
     parser.add_argument("--host", default=defaults.host)
     parser.add_argument("--port", type=int, default=defaults.port, help="0 takes a free port")
     parser.add_argument("--tls-cert", type=Path, default=defaults.tls_cert, metavar="FILE", help="certificate, PEM")
@@ -60,17 +58,6 @@ def _rotate_secrets(settings: ServiceSettings) -> int:
         db.dispose()
     print(f"{count} secrets are encrypted with a new key now, which is in {keys.path}")  # noqa: T201
     return 0
-
-
-def _check_settings() -> int:
-    """Print what is wrong with the settings, one finding a line."""
-    try:
-        found = list(ServiceSettings.from_environment().problems())
-    except ValueError as error:
-        found = str(error).splitlines()
-    for each in found:
-        print(each)  # noqa: T201
-    return 1 if found else 0
 
 
 async def _serve(settings: ServiceSettings) -> None:
@@ -113,8 +100,6 @@ async def _listening(settings: ServiceSettings, app: FastAPI) -> AsyncIterator[t
 
 def main(argv: Sequence[str]) -> int:
     """Exit code of the process."""
-    if list(argv) == ["check-settings"]:
-        return _check_settings()
     try:
         given = ServiceSettings.from_environment()
     except ValueError as error:

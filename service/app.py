@@ -136,7 +136,7 @@ def create_app(settings: ServiceSettings) -> FastAPI:
     app.state.codes, app.state.publisher = Codes(ctx.monotonic), Publisher(ctx)
     secret_store.report_unreadable(db, ctx.secret_keys)
     app.state.open_streams = OpenStreams(settings.streams_per_user)
-    app.state.oidc_attempts = oidc.Attempts(ctx.monotonic)
+    app.state.oidc_attempts = oidc.OidcAttempts(ctx.monotonic)
     app.state.sign_in_limits = SignInLimits(ctx.monotonic)
     app.state.refusals = Refusals(ctx.monotonic)
     app.add_middleware(RequestGuard, settings=settings)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import uvicorn
 from fastapi import FastAPI
 
-from service.api.connections import Connection, raise_file_limit
+from service.api.connections import TimedConnection, raise_file_limit
 from service.context import Context
 from service.tls import Certificate
 
@@ -24,7 +24,7 @@ class Server(uvicorn.Server):
             uvicorn.Config(
                 app,
                 loop="uvloop",
-                http=Connection,
+                http=TimedConnection,
                 backlog=min(2048, limit // 8),  # all that wait are accepted at once, before any can be closed
                 ws="none",
                 log_level="warning",

@@ -170,6 +170,14 @@ class ServiceSettings:
         )
 
 
+def problems() -> Iterator[str]:
+    """Yield what is wrong with the settings of this process, each with its mend."""
+    try:
+        yield from ServiceSettings.from_environment().problems()
+    except ValueError as error:
+        yield from str(error).splitlines()
+
+
 def is_loopback(host: str) -> bool:
     """Return whether only this machine reaches an address."""
     if host == "localhost":

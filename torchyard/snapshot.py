@@ -4,7 +4,7 @@ Ignored are what ``.gitignore`` and ``.yardignore`` files say at every level, al
 its Git repository (gitignore's own rules; a ``.yardignore`` may bring back with ``!`` what a ``.gitignore`` beside it
 left out), and always ``.git``, ``__pycache__`` and virtual environments. A symbolic link to a file inside the folder
 is uploaded as that file; links to folders, broken links and links that lead out of the folder are left out and named
-in `Snapshot.notices`. Sockets, devices and pipes are left out, and what the spec's `link` joins in on the node.
+in `CodeSnapshot.notices`. Sockets, devices and pipes are left out, and what the spec's `link` joins in on the node.
 """
 
 import hashlib
@@ -60,7 +60,7 @@ class CodeFile:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Snapshot:
+class CodeSnapshot:
     """The files of a code folder, sorted by path."""
 
     root: Path
@@ -107,7 +107,7 @@ class _Walk:
 
 def take(
     folder: Path, *, joined: Iterable[str] = (), max_bytes: int = MAX_BYTES, max_files: int = MAX_FILES
-) -> Snapshot:
+) -> CodeSnapshot:
     """The snapshot of a folder without the paths that are joined in on the node; nothing is uploaded.
 
     Raises SnapshotError for a folder that is none, or one that is too large, naming the largest offenders.
@@ -120,7 +120,7 @@ def take(
     walk.found.sort(key=lambda entry: entry[0])
     _guard(walk, max_bytes, max_files)
     files = tuple(_hashed(path, source, status) for path, source, status in walk.found)
-    return Snapshot(root=root, files=files, notices=tuple(walk.notices))
+    return CodeSnapshot(root=root, files=files, notices=tuple(walk.notices))
 
 
 def pieces(path: Path) -> Iterator[bytes]:

@@ -86,12 +86,7 @@ def parse(arguments: list[str] | None) -> settings.WorkerSettings:
     parser.add_argument(
         "--label", action="append", metavar="WORD", help="a word that jobs may ask for; may be given several times"
     )
-    parser.add_argument("--check-settings", action="store_true", help="print what is wrong with the settings, and end")
     given = parser.parse_args(arguments)
-    if given.check_settings:
-        found = list(settings.problems())
-        sys.stdout.writelines(f"{each}\n" for each in found)
-        sys.exit(1 if found else 0)
     try:
         return settings.from_environment(
             name=given.name,

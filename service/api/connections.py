@@ -29,7 +29,7 @@ def most_connections() -> int:
     return min(MAX_CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2)
 
 
-class Connection(HttpToolsProtocol):
+class TimedConnection(HttpToolsProtocol):
     """A connection that waits for no client for ever.
 
     When there are too many, the one whose client has kept a request unfinished or an answer unread for longest is
@@ -98,7 +98,7 @@ class Connection(HttpToolsProtocol):
             self.transport.abort()
 
     def _evict(self) -> None:
-        others = [cast("Connection", each) for each in self.connections if each is not self]
+        others = [cast("TimedConnection", each) for each in self.connections if each is not self]
         keeping = [each for each in others if each._kept_waiting_since is not None]
         idle = [each for each in others if each.cycle is not None and each.cycle.response_complete]
         chosen = (

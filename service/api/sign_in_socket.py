@@ -24,7 +24,7 @@ from service.identity.audit import AuditedRequest
 from service.identity.callers import Tokens
 from service.identity.refusals import Refusal, Refusals
 from service.identity.sign_in_limits import SignInLimits
-from service.identity.unix_sign_in import Account, SignInRule
+from service.identity.unix_sign_in import SignInRule, UnixAccount
 from torchyard import problems as kinds
 
 logger = logging.getLogger(__name__)
@@ -77,9 +77,9 @@ class SignInHandler:
             refusals.store(self.context.db, self.refused.note(refusal), self.context.now_us())
 
 
-def _account(uid: int) -> Account:
+def _account(uid: int) -> UnixAccount:
     try:
-        return Account(uid, pwd.getpwuid(uid).pw_name)
+        return UnixAccount(uid, pwd.getpwuid(uid).pw_name)
     except KeyError:
         raise ProblemError("forbidden", f"The number {uid} has no UNIX account on this machine.") from None
 

@@ -58,7 +58,7 @@ class OidcClient:
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class OidcAttempt:
     """A sign-in under way; `state` is known to the browser that began it."""
 
     state: str
@@ -67,32 +67,32 @@ class Attempt:
     until: float
 
 
-class Attempts:
+class OidcAttempts:
     """Sign-ins under way, in memory: a restart of the service voids them."""
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
-        self._attempts: dict[str, Attempt] = {}
+        self._attempts: dict[str, OidcAttempt] = {}
         self._lock = threading.Lock()
 
-    def begin(self) -> Attempt:
+    def begin(self) -> OidcAttempt:
         """Return a new one; it may void the oldest."""
         state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
-        attempt = Attempt(state, nonce, verifier, self._monotonic() + ATTEMPT_S)
+        attempt = OidcAttempt(state, nonce, verifier, self._monotonic() + ATTEMPT_S)
         with self._lock:
             while len(self._attempts) >= MAX_ATTEMPTS:
                 del self._attempts[next(iter(self._attempts))]
             self._attempts[state] = attempt
         return attempt
 
-    def take(self, state: str) -> Attempt | None:
+    def take(self, state: str) -> OidcAttempt | None:
         """Return the one of a state, which counts once."""
         with self._lock:
             found = self._attempts.pop(state, None)
         return found if found is not None and found.until > self._monotonic() else None
 
 
-def authorization_url(client: OidcClient, attempt: Attempt, redirect_uri: str) -> str:
+def authorization_url(client: OidcClient, attempt: OidcAttempt, redirect_uri: str) -> str:
     """Return the address at the provider where somebody signs in; ``unavailable`` if it does not answer."""
     digest = hashlib.sha256(attempt.verifier.encode()).digest()
     query = {
@@ -109,7 +109,7 @@ def authorization_url(client: OidcClient, attempt: Attempt, redirect_uri: str) -
     return f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(query)}"
 
 
-def claims(client: OidcClient, attempt: Attempt, code: str, redirect_uri: str) -> Mapping[str, Any]:
+def claims(client: OidcClient, attempt: OidcAttempt, code: str, redirect_uri: str) -> Mapping[str, Any]:
     """Exchange a code for what the provider says of somebody, and check that it says so of this sign-in.
 
     ``unavailable`` if the provider does not answer, ``unauthorized`` if it refuses or its word does not hold.
@@ -122,7 +122,7 @@ def claims(client: OidcClient, attempt: Attempt, code: str, redirect_uri: str) -
     return verified(client, attempt, str(answer.get("id_token", "")), keys)
 
 
-def verified(client: OidcClient, attempt: Attempt, id_token: str, keys: Any) -> dict[str, Any]:
+def verified(client: OidcClient, attempt: OidcAttempt, id_token: str, keys: Any) -> dict[str, Any]:
     """Return the claims of an ID token; ``unauthorized`` unless the provider signed it now, for us and this sign-in."""
     from joserfc import jwt
     from joserfc.errors import JoseError

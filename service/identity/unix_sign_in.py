@@ -26,7 +26,7 @@ FIRST_UID, NOBODY_UID = 1000, 65534
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class UnixAccount:
     """An account of this machine, as the kernel and its list of accounts name it."""
 
     uid: int
@@ -42,7 +42,7 @@ class SignInRule:
     """Accounts that may use the rights of an administrator; root signs in only if it is one of them."""
 
 
-def sign_in(db: Database, rule: SignInRule, account: Account, now: int) -> api.NewToken:
+def sign_in(db: Database, rule: SignInRule, account: UnixAccount, now: int) -> api.NewToken:
     """Return a token for the user whom an account stands for; ``forbidden`` with the mend where there is none."""
     if rule.mode == "off":
         raise ProblemError("forbidden", "Nobody signs in by UNIX account here: an administrator makes you a token.")
@@ -57,7 +57,7 @@ def sign_in(db: Database, rule: SignInRule, account: Account, now: int) -> api.N
     return made
 
 
-def _user(tx: Connection, mode: api.UnixSignIn, account: Account, now: int) -> api.User:
+def _user(tx: Connection, mode: api.UnixSignIn, account: UnixAccount, now: int) -> api.User:
     found = _found(tx, account)
     if found is None and mode == "create":
         _check_person(account)
@@ -73,7 +73,7 @@ def _user(tx: Connection, mode: api.UnixSignIn, account: Account, now: int) -> a
     return found
 
 
-def _found(tx: Connection, account: Account) -> api.User | None:
+def _found(tx: Connection, account: UnixAccount) -> api.User | None:
     """Return the user who has the account, else the one of its name who has none."""
     named = or_(User.unix_user == account.name, User.name == account.name)
     rows = UserRecord.all(tx.execute(select(User.__table__).where(named, User.project.is_(None))))
@@ -93,13 +93,13 @@ def _found(tx: Connection, account: Account) -> api.User | None:
     return users.by_id(tx, chosen[0].id) if chosen else None
 
 
-def _check_person(account: Account) -> None:
+def _check_person(account: UnixAccount) -> None:
     """Refuse accounts of programs, and names that no user may have."""
     if not FIRST_UID <= account.uid < NOBODY_UID or not re.fullmatch(NAME, account.name):
         raise ProblemError("forbidden", f"{account.name} is no person's account: an administrator adds a user for it.")
 
 
-def _token(tx: Connection, user: api.User, account: Account, scope: api.Scope, now: int) -> api.NewToken:
+def _token(tx: Connection, user: api.User, account: UnixAccount, scope: api.Scope, now: int) -> api.NewToken:
     name = f"sign-in as {account.name}"
     own = select(Token.id).where(Token.user_id == user.id, Token.name == name, Token.revoked_us.is_(None))
     alive = own.where(Token.expires_us > now).order_by(Token.created_us.desc(), Token.id.desc())

@@ -32,7 +32,7 @@ def of_snapshot(tx: Connection, seen: QueueSnapshot) -> list[IdleDevices]:
     return [_shown(seen, names, each) for each in found]
 
 
-def _shown(seen: QueueSnapshot, names: Names, each: idle.IdleDevices) -> IdleDevices:
+def _shown(seen: QueueSnapshot, names: Names, each: idle.NodeIdleDevices) -> IdleDevices:
     job = _numbers(names, [] if each.job is None else [each.job])
     return IdleDevices(
         node=each.node,

@@ -30,7 +30,7 @@ from torchyard.states import JobState
 _JOB = JobId("planned")
 
 
-class PlannedJob(NamedTuple):
+class DryRunJob(NamedTuple):
     """A job that is not stored, and a checkpoint that it would go on from."""
 
     caller: Caller
@@ -38,7 +38,7 @@ class PlannedJob(NamedTuple):
     checkpoint: str | None = None
 
 
-def forecast(db: Database, loader: Loader, estimator: Estimator, now: int, planned: PlannedJob) -> PlannedStart:
+def forecast(db: Database, loader: Loader, estimator: Estimator, now: int, planned: DryRunJob) -> PlannedStart:
     """Return the place in the queue, the expected start and the devices of a job submitted now."""
     with queue_snapshot(db, loader, now) as (tx, without):
         without.state.put([_waiting(tx, estimator, without, planned)])
@@ -56,7 +56,7 @@ def forecast(db: Database, loader: Loader, estimator: Estimator, now: int, plann
         )
 
 
-def _waiting(tx: Connection, estimator: Estimator, seen: QueueSnapshot, planned: PlannedJob) -> Waiting:
+def _waiting(tx: Connection, estimator: Estimator, seen: QueueSnapshot, planned: DryRunJob) -> Waiting:
     """Return the job as the loader would make it from its row, with the highest number of all."""
     caller, spec = planned.caller, planned.spec
     stored = StoredSpec(spec.model_dump(mode="json"))

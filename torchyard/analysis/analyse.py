@@ -31,7 +31,7 @@ class Analysis:
 def analyse(
     spec: JobSpec,
     *,
-    code: snapshot.Snapshot | None = None,
+    code: snapshot.CodeSnapshot | None = None,
     python: interpreters.Python | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Analysis:
@@ -81,7 +81,7 @@ def of_live(given: JobSpec | Mapping[str, Any]) -> Analysis | None:
 class _Command:
     spec: JobSpec
     words: tuple[str, ...]
-    code: snapshot.Snapshot | None
+    code: snapshot.CodeSnapshot | None
     root: Path | None = field(init=False)
 
     def __post_init__(self) -> None:

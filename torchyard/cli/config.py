@@ -1,11 +1,11 @@
 """``config``: the settings of service and worker."""
 
+import importlib
 import json as json_
 import os
 import signal
-import subprocess
-import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import typer
@@ -45,21 +45,20 @@ def check(json: common.Json = False) -> None:
 
 def findings() -> list[str]:
     """Return what is wrong with the settings of this machine's service and worker, as far as they are installed."""
-    service = _findings("service", ["service", "check-settings"])
-    return list(dict.fromkeys([*service, *_findings("worker", ["worker", "--check-settings"])]))
+    from torchyard import settingsfile
+
+    return list(dict.fromkeys(each for extra in settingsfile.SECTIONS for each in _findings(extra)))
 
 
-def _findings(extra: str, words: list[str]) -> list[str]:
-    from torchyard.exceptions import MissingExtraError, TorchYardError
+def _findings(extra: str) -> Iterator[str]:
+    from torchyard.exceptions import MissingExtraError
 
     try:
         extras.require("config", extra)
     except MissingExtraError:
-        return []
-    done = subprocess.run([sys.executable, "-P", "-m", *words], capture_output=True, text=True, check=False)
-    if done.returncode > 1:
-        raise TorchYardError(f"the settings of the {extra} cannot be checked: {done.stderr.strip()}")
-    return done.stdout.splitlines()
+        return
+    # Loaded by its name: the core is installed without service and worker, and imports nothing of them.
+    yield from importlib.import_module(f"{extra}.settings").problems()
 
 
 def reload(json: common.Json = False) -> None:

@@ -54,7 +54,9 @@ class FileCalls(Calls):
             target.chmod(target.stat().st_mode | 0o111)
         return target
 
-    def upload_snapshot(self, code: snapshot.Snapshot, *, progress: Callable[[int], None] = lambda _bytes: None) -> str:
+    def upload_snapshot(
+        self, code: snapshot.CodeSnapshot, *, progress: Callable[[int], None] = lambda _bytes: None
+    ) -> str:
         """Upload what the service lacks of a code folder, and return the snapshot's id for `JobSpec.code`."""
         files = [file.ref().model_dump(mode="json") for file in code.files]
         answer = self.connection.request("POST", "/snapshots", json={"files": files})

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Self
 
 from torchyard.export.events import EventFile
-from torchyard.export.rows import MetricPoint
+from torchyard.export.rows import ExportedPoint
 
 
 class Mirror:
@@ -29,7 +29,7 @@ class Mirror:
         """End the files."""
         self._open.close()
 
-    def add(self, rows: Iterable[MetricPoint]) -> None:
+    def add(self, rows: Iterable[ExportedPoint]) -> None:
         """Append points."""
         by_rank: defaultdict[int, list[tuple[str, int, float, float]]] = defaultdict(list)
         for row in rows:

@@ -11,7 +11,7 @@ from torchyard.client.client import Client
 MAX_NAMES: Final = 1000
 
 
-class MetricPoint(NamedTuple):
+class ExportedPoint(NamedTuple):
     """A point of a series; `time` is in seconds since 1970."""
 
     name: str
@@ -21,7 +21,7 @@ class MetricPoint(NamedTuple):
     value: float
 
 
-def read(client: Client, job: str, names: Iterable[str] = ()) -> Iterator[MetricPoint]:
+def read(client: Client, job: str, names: Iterable[str] = ()) -> Iterator[ExportedPoint]:
     """Every point of a job's series, one series at a time, none left out."""
     wanted = list(names) or sorted({each.name for each in client.metrics(job, max_points=10).series})
     for some in _asked(wanted):
@@ -42,15 +42,15 @@ def _asked(names: Iterable[str]) -> Iterator[list[str]]:
         yield some
 
 
-def rows_of(metrics: Metrics) -> Iterator[MetricPoint]:
+def rows_of(metrics: Metrics) -> Iterator[ExportedPoint]:
     """The points of an answer."""
     for series in metrics.series:
         for step, time_s, value in series.points:
-            yield MetricPoint(series.name, series.rank, step, time_s, float(value))
+            yield ExportedPoint(series.name, series.rank, step, time_s, float(value))
 
 
-def write_csv(rows: Iterable[MetricPoint], file: IO[str]) -> None:
+def write_csv(rows: Iterable[ExportedPoint], file: IO[str]) -> None:
     """Write the rows with their names on top; numbers so that they are read back as they were."""
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(MetricPoint._fields)
+    writer.writerow(ExportedPoint._fields)
     writer.writerows((*row[:3], repr(row.time), repr(row.value)) for row in rows)

@@ -55,7 +55,7 @@ class PendingCheckpoint:
 
     def __init__(
         self,
-        folder: checkpoints.Folder,
+        folder: checkpoints.CheckpointFolder,
         write: Callable[[], None],
         metrics: Mapping[str, float | None],
         complete: Sequence[str],

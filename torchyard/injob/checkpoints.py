@@ -15,7 +15,7 @@ from torchyard.injob import collective, control, files, layout, numbers, place
 from torchyard.injob.exceptions import CheckpointError, EmptyCheckpointError, NoProcessGroupError, OtherRankError
 
 
-class Folder:
+class CheckpointFolder:
     """The folder of one checkpoint, from its making to its final name."""
 
     def __init__(self, step: int) -> None:
@@ -88,7 +88,7 @@ class CheckpointWriter(AbstractContextManager[Path]):
     def __enter__(self) -> Path:
         require_group()
         (self._step,) = collective.broadcast([self._step])
-        self._folder = Folder(self._step)
+        self._folder = CheckpointFolder(self._step)
         failure = self._folder.prepare()
         prepared = collective.all_true(failure is None)
         if failure is not None:

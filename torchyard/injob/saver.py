@@ -69,7 +69,7 @@ class Saver:
 
     def _start(self, training: state.TrainingState, position: state.Position, metrics: Mapping[str, Any]) -> None:
         began = time.monotonic()
-        folder, group = checkpoints.Folder(position.step), _group(training)
+        folder, group = checkpoints.CheckpointFolder(position.step), _group(training)
         snapshot, failure = self._snapshot(training, position)
         unprepared = folder.prepare()
         ready = collective.minimum(BROKEN if failure else UNPREPARED if unprepared else READY)

@@ -32,7 +32,7 @@ _UNIT_HEAD: Final = "# Written by `yard install`; `yard doctor` compares it.\n"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Account:
+class SystemAccount:
     """A system account that nobody logs in to."""
 
     name: str
@@ -40,7 +40,7 @@ class Account:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Folder:
+class InstalledFolder:
     """A folder with its mode and owner."""
 
     path: Path
@@ -63,8 +63,8 @@ class File:
 class Plan:
     """Parts of an installation, in the order in which they are made."""
 
-    accounts: tuple[Account, ...] = ()
-    folders: tuple[Folder, ...]
+    accounts: tuple[SystemAccount, ...] = ()
+    folders: tuple[InstalledFolder, ...]
     files: tuple[File, ...]
     start: str
     """What is typed afterwards."""
@@ -108,9 +108,9 @@ def machine(python: Path, redis: str, *, account: str = ACCOUNT, prefix: Path = 
         _worker_unit(units, python, own / "node.token"),
     )
     return Plan(
-        accounts=(Account(name=account, folder=own),),
+        accounts=(SystemAccount(name=account, folder=own),),
         folders=(
-            Folder(path=at(own), mode=0o700, owner=account),
+            InstalledFolder(path=at(own), mode=0o700, owner=account),
             *_worker_folders(at(worker), at(etc)),
         ),
         files=files,
@@ -137,12 +137,12 @@ def of_machine(python: Path, redis: str, *, prefix: Path = Path("/")) -> Plan:
     return machine(python, redis, prefix=prefix)
 
 
-def _worker_folders(worker: Path, etc: Path) -> tuple[Folder, ...]:
+def _worker_folders(worker: Path, etc: Path) -> tuple[InstalledFolder, ...]:
     """Accounts of jobs pass through the first two to their attempts."""
     return (
-        Folder(path=worker, mode=0o711, owner="root"),
-        Folder(path=worker / "attempts", mode=0o711, owner="root"),
-        Folder(path=etc, mode=0o700, owner="root"),
+        InstalledFolder(path=worker, mode=0o711, owner="root"),
+        InstalledFolder(path=worker / "attempts", mode=0o711, owner="root"),
+        InstalledFolder(path=etc, mode=0o700, owner="root"),
     )
 
 
@@ -166,7 +166,7 @@ def person(python: Path, folder: Path, units: Path) -> Plan:
         "default.target",
     )
     return Plan(
-        folders=(Folder(path=folder, mode=0o700, owner=owner),),
+        folders=(InstalledFolder(path=folder, mode=0o700, owner=owner),),
         files=(
             File(
                 path=folder / "settings.yaml",
@@ -267,7 +267,7 @@ def _is_left(file: File) -> bool:
     return file.kept and file.path.exists()
 
 
-def _add_account(account: Account) -> None:
+def _add_account(account: SystemAccount) -> None:
     useradd = shutil.which("useradd")
     if useradd is None:
         raise InstallError(f"useradd is not here: make a system account {account.name} yourself, and try again")
@@ -277,7 +277,7 @@ def _add_account(account: Account) -> None:
         raise InstallError(f"the account {account.name} cannot be made: {done.stderr.strip()}")
 
 
-def _give(what: Folder | File) -> None:
+def _give(what: InstalledFolder | File) -> None:
     uid = _uid(what.owner)
     if uid is None:
         raise InstallError(f"there is no account {what.owner}")
@@ -303,7 +303,7 @@ def findings(plan: Plan) -> Iterator[str]:
     """Yield what differs from the plan, each with its mend."""
     for account in plan.accounts:
         yield from _of_account(account)
-    everything: list[Folder | File] = [*plan.folders, *plan.files]
+    everything: list[InstalledFolder | File] = [*plan.folders, *plan.files]
     for what in everything:
         yield from _of_path(what)
     for unit in plan.units:
@@ -311,7 +311,7 @@ def findings(plan: Plan) -> Iterator[str]:
             yield from _of_unit(unit)
 
 
-def _of_account(account: Account) -> Iterator[str]:
+def _of_account(account: SystemAccount) -> Iterator[str]:
     try:
         found = pwd.getpwnam(account.name)
     except KeyError:
@@ -323,8 +323,8 @@ def _of_account(account: Account) -> Iterator[str]:
         yield f"the account {account.name} has a login ({found.pw_shell}): `usermod -s {NOLOGIN} {account.name}`"
 
 
-def _of_path(what: Folder | File) -> Iterator[str]:
-    kind = "folder" if isinstance(what, Folder) else "file"
+def _of_path(what: InstalledFolder | File) -> Iterator[str]:
+    kind = "folder" if isinstance(what, InstalledFolder) else "file"
     if not what.path.exists():
         yield f"there is no {kind} {what.path}: `yard install` makes it"
         return

@@ -31,7 +31,7 @@ class PreparedSubmission:
     """A spec that is ready but for its code, which is still to be uploaded."""
 
     spec: JobSpec
-    code: snapshot.Snapshot | None
+    code: snapshot.CodeSnapshot | None
     warnings: tuple[str, ...] = ()
     launcher_reason: str = ""
     """Why `launcher: auto` became what it is."""

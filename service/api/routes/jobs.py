@@ -99,7 +99,7 @@ def _idempotent(key: str | None, *parts: bytes) -> dict[str, Any]:
 
 def _checked(ctx: Context, submission: Submission) -> Response:
     checked, first = submit.check(ctx.db, ctx.store, submission)
-    planned = planned_start.PlannedJob(submission.caller, first, submission.restore_checkpoint)
+    planned = planned_start.DryRunJob(submission.caller, first, submission.restore_checkpoint)
     start = planned_start.forecast(ctx.db, ctx.loader, ctx.estimator, ctx.now_us(), planned)
     return answer(checked.model_copy(update={"start": start}))
 

@@ -62,7 +62,7 @@ def list_ways(ctx: Ctx) -> Response:
 @router.get("/oidc", status_code=302, response_class=RedirectResponse)
 def begin_oidc(request: Request, ctx: Ctx) -> Response:
     """Begin a sign-in by OpenID Connect. Leads to the provider, with a cookie by which this browser is known again."""
-    attempts: oidc.Attempts = request.app.state.oidc_attempts
+    attempts: oidc.OidcAttempts = request.app.state.oidc_attempts
     attempt = attempts.begin()
     try:
         address = oidc.authorization_url(_oidc(ctx), attempt, _redirect_uri(request))
@@ -95,7 +95,7 @@ def end_oidc(request: Request, ctx: Ctx, state: State = "", code: Code = "", err
 
 
 def _claims(request: Request, ctx: Context, client: oidc.OidcClient, state: str, code: str) -> Mapping[str, Any]:
-    attempts: oidc.Attempts = request.app.state.oidc_attempts
+    attempts: oidc.OidcAttempts = request.app.state.oidc_attempts
     attempt = attempts.take(state) if auth.is_attempt(ctx, request, state) else None
     if attempt is None or not code:
         raise ProblemError("unauthorized", "This sign-in was not begun in this browser, took too long or was refused.")

@@ -54,7 +54,7 @@ class IdleReason(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class IdleDevices:
+class NodeIdleDevices:
     """Devices of one node that are idle for the same reason."""
 
     node: str
@@ -69,7 +69,7 @@ class IdleDevices:
     reservation: str | None = None
 
 
-def find(state: SchedulerState, review: DecisionReview, queue: Sequence[JobId], now_us: int) -> list[IdleDevices]:
+def find(state: SchedulerState, review: DecisionReview, queue: Sequence[JobId], now_us: int) -> list[NodeIdleDevices]:
     """Return all devices that no job holds, by node; those that must not be used are left out.
 
     `queue` is the order of the waiting jobs at that moment (`policy.order`).
@@ -95,25 +95,25 @@ class _Search:
         self._first = [job for job in queue if kinds[state.table.class_id[state.table.rows[job]]] == job][:MAX_LOOKS]
         self._known: dict[JobId, list[Blocker]] = {}
 
-    def of_node(self, node: str) -> Iterable[IdleDevices]:
+    def of_node(self, node: str) -> Iterable[NodeIdleDevices]:
         """Yield the node's idle devices, those with the same reason together."""
         uuids = tuple(self._state.capacities()[node].free)
         if not uuids:
             return
         if self._state.paused:
-            yield IdleDevices(node=node, uuids=uuids, reason=IdleReason.QUEUE_PAUSED)
+            yield NodeIdleDevices(node=node, uuids=uuids, reason=IdleReason.QUEUE_PAUSED)
         elif self._state.nodes[node].closed is not None:
             yield self._closed(node, uuids)
         else:
             yield from self._of_open(node, uuids)
 
-    def _closed(self, node: str, uuids: tuple[str, ...]) -> IdleDevices:
+    def _closed(self, node: str, uuids: tuple[str, ...]) -> NodeIdleDevices:
         info = self._state.nodes[node]
         drains = info.closed is ClosedReason.DRAINING
         until_us = takes_jobs_us(self._state, info) if drains else math.inf
-        return IdleDevices(node=node, uuids=uuids, reason=IdleReason.CLOSED, until_us=until_us)
+        return NodeIdleDevices(node=node, uuids=uuids, reason=IdleReason.CLOSED, until_us=until_us)
 
-    def _of_open(self, node: str, uuids: tuple[str, ...]) -> Iterable[IdleDevices]:
+    def _of_open(self, node: str, uuids: tuple[str, ...]) -> Iterable[NodeIdleDevices]:
         cluster = self._review.done.cluster
         taken = [uuid for uuid in uuids if uuid not in cluster.capacities[node].free]
         yield from self._taken(node, taken)
@@ -127,24 +127,24 @@ class _Search:
             left = [uuid for uuid in left if uuid not in some]
             if some:
                 name, until_us = one.reservation.id, one.reservation.ends_us
-                yield IdleDevices(
+                yield NodeIdleDevices(
                     node=node, uuids=some, reason=IdleReason.RESERVED, until_us=until_us, reservation=name
                 )
         if left:
             yield self._left_over(node, tuple(left))
 
-    def _taken(self, node: str, uuids: Sequence[str]) -> Iterable[IdleDevices]:
+    def _taken(self, node: str, uuids: Sequence[str]) -> Iterable[NodeIdleDevices]:
         """Yield the devices that the pass gives out: to a job that starts, or that others are stopped for."""
         waits = next((job for job in self._review.done.given(node) if job not in self._review.starting), None)
         jobs = {uuid: self._given.get((node, uuid), waits) for uuid in uuids}
         for job in dict.fromkeys(jobs.values()):
             some = tuple(uuid for uuid, its in jobs.items() if its == job)
             reason = IdleReason.STARTING if job in self._review.starting else IdleReason.PREEMPTING
-            yield IdleDevices(node=node, uuids=some, reason=reason, job=job)
+            yield NodeIdleDevices(node=node, uuids=some, reason=reason, job=job)
 
-    def _kept(self, node: str, uuids: tuple[str, ...], job: JobId, until_us: float) -> IdleDevices:
+    def _kept(self, node: str, uuids: tuple[str, ...], job: JobId, until_us: float) -> NodeIdleDevices:
         here = self._state.capacities()[node].jobs
-        return IdleDevices(
+        return NodeIdleDevices(
             node=node,
             uuids=uuids,
             reason=IdleReason.KEPT,
@@ -153,7 +153,7 @@ class _Search:
             unstoppable=self._unstoppable(here),
         )
 
-    def _left_over(self, node: str, uuids: tuple[str, ...]) -> IdleDevices:
+    def _left_over(self, node: str, uuids: tuple[str, ...]) -> NodeIdleDevices:
         """Return why the rest is idle, by the first job of the queue that could use the node."""
         met = [IdleReason.NOBODY]
         for job in self._first:
@@ -166,7 +166,7 @@ class _Search:
             else:
                 return self._against(node, uuids, waiting)
         strongest = min(met, key=_RANK.index)
-        return IdleDevices(node=node, uuids=uuids, reason=strongest)
+        return NodeIdleDevices(node=node, uuids=uuids, reason=strongest)
 
     def _excluded(self, waiting: Waiting, node: str) -> IdleReason | None:
         """Return why the job could not use the node at all now; None if it could."""
@@ -179,16 +179,16 @@ class _Search:
         met = self._met(waiting, node)
         return None if met and all(each.obstacle not in _OTHERS for each in met) else IdleReason.UNSUITABLE
 
-    def _against(self, node: str, uuids: tuple[str, ...], waiting: Waiting) -> IdleDevices:
+    def _against(self, node: str, uuids: tuple[str, ...], waiting: Waiting) -> NodeIdleDevices:
         met = self._met(waiting, node)
         found = next((each for each in met if each.obstacle is not Obstacle.BEHIND), met[0])
         if found.obstacle is Obstacle.BEHIND and not found.jobs and waiting.nodes == 1:
-            return IdleDevices(node=node, uuids=uuids, reason=IdleReason.NEXT, job=waiting.job)
+            return NodeIdleDevices(node=node, uuids=uuids, reason=IdleReason.NEXT, job=waiting.job)
         if found.obstacle is Obstacle.KEPT:
             return self._kept(node, uuids, found.jobs[0], found.until_us)
         if found.obstacle is Obstacle.RESERVED:
             ends = {each.id: each.ends_us for each in self._state.reservations}
-            return IdleDevices(
+            return NodeIdleDevices(
                 node=node,
                 uuids=uuids,
                 reason=IdleReason.RESERVED,
@@ -196,7 +196,7 @@ class _Search:
                 reservation=found.reservation,
             )
         behind = found.obstacle is Obstacle.BEHIND  # the rest of what it needs is given to others in this pass
-        return IdleDevices(
+        return NodeIdleDevices(
             node=node,
             uuids=uuids,
             reason=IdleReason.TOO_FEW,

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from service import settings
 from service.settings import ServiceSettings
 
 
@@ -123,3 +124,9 @@ def test_groups_have_roles(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("TORCHYARD_OIDC_ROLES", wrong)
         with pytest.raises(ValueError, match="TORCHYARD_OIDC_ROLES"):
             ServiceSettings.from_environment()
+
+
+def test_a_setting_that_cannot_be_read_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TORCHYARD_PORT", "many")
+    (found,) = settings.problems()
+    assert found.startswith("TORCHYARD_PORT: 'many'")

@@ -83,8 +83,8 @@ def test_half_sent_requests_beyond_all_files_disturb_nobody(tmp_path: Path, yard
 
 def test_answers_that_nobody_reads_disturb_nobody(live_service: Live, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "MAX_CONNECTIONS", 16)
-    full, pause = threading.Semaphore(0), connections.Connection.pause_writing
-    monkeypatch.setattr(connections.Connection, "pause_writing", lambda self: (pause(self), full.release()))
+    full, pause = threading.Semaphore(0), connections.TimedConnection.pause_writing
+    monkeypatch.setattr(connections.TimedConnection, "pause_writing", lambda self: (pause(self), full.release()))
     with scripted.agent(live_service) as agent, ExitStack() as held:
         agent.register()
         spec = {"command": ["true"], "launcher": "none"}

@@ -3,7 +3,7 @@ from pathlib import Path
 
 from torchyard.export.events import EventFile
 from torchyard.export.mirror import Mirror
-from torchyard.export.rows import MetricPoint
+from torchyard.export.rows import ExportedPoint
 from worker.trackers import tensorboard
 from worker.trackers.points import Chunk
 
@@ -28,6 +28,6 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
 
 def test_each_rank_has_a_folder(tmp_path: Path) -> None:
     with Mirror(tmp_path) as mirror:
-        mirror.add([MetricPoint("loss", 0, 1, 1.0, 0.5), MetricPoint("loss", 1, 1, 1.0, 0.25)])
+        mirror.add([ExportedPoint("loss", 0, 1, 1.0, 0.5), ExportedPoint("loss", 1, 1, 1.0, 0.25)])
     assert scalars(tmp_path) == [("loss", 1, 1_000_000, 0.5)]
     assert scalars(tmp_path / "rank-1") == [("loss", 1, 1_000_000, 0.25)]

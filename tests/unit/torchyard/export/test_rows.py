@@ -1,12 +1,12 @@
 import io
 
 from torchyard.export import rows
-from torchyard.export.rows import MetricPoint
+from torchyard.export.rows import ExportedPoint
 
 
 def test_numbers_are_written_so_that_they_are_read_back() -> None:
     file = io.StringIO()
-    points = [MetricPoint('a "b", c', 0, 3, 1700000000.123456, 0.1), MetricPoint("loss", 1, -1, 0.0, float("nan"))]
+    points = [ExportedPoint('a "b", c', 0, 3, 1700000000.123456, 0.1), ExportedPoint("loss", 1, -1, 0.0, float("nan"))]
     rows.write_csv(points, file)
     assert file.getvalue().splitlines() == [
         "name,rank,step,time,value",

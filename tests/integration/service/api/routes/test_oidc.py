@@ -240,7 +240,7 @@ def test_only_what_the_provider_signed_for_this_sign_in_counts() -> None:
 def test_sign_ins_under_way_are_bounded_and_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(oidc, "MAX_ATTEMPTS", 2)
     now = 0.0
-    attempts = oidc.Attempts(lambda: now)
+    attempts = oidc.OidcAttempts(lambda: now)
     first, second, third = (attempts.begin() for _ in range(3))
     assert attempts.take(first.state) is None
     assert attempts.take(second.state) == second

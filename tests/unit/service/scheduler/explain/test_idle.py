@@ -4,7 +4,7 @@ from hypothesis import given, settings
 
 from service.scheduler.explain import idle, idle_words
 from service.scheduler.explain.blockers import DecisionReview
-from service.scheduler.explain.idle import IdleDevices, IdleReason
+from service.scheduler.explain.idle import IdleReason, NodeIdleDevices
 from service.scheduler.explain.names import Names
 from service.scheduler.model.jobs import IneligibleReason, ReservationInfo, TenantAccount
 from service.scheduler.model.nodes import ClosedReason
@@ -27,7 +27,7 @@ from torchyard.spec.policy import Policy
 FAIR = Policy()
 
 
-def found(world: SchedulerState, policy: Policy = FAIR) -> list[IdleDevices]:
+def found(world: SchedulerState, policy: Policy = FAIR) -> list[NodeIdleDevices]:
     return idle.find(world, DecisionReview(world, NOW, policy), order(world, NOW, policy), NOW)
 
 

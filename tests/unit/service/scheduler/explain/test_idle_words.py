@@ -1,7 +1,7 @@
 """Why devices are idle, in words, with the line that would change it."""
 
 from service.scheduler.explain import idle_words
-from service.scheduler.explain.idle import IdleDevices, IdleReason
+from service.scheduler.explain.idle import IdleReason, NodeIdleDevices
 from service.scheduler.explain.names import Names, Title
 from service.scheduler.model.nodes import ClosedReason
 from tests.unit.service.scheduler.worlds import HOUR, NOW, job, node_info, running, state
@@ -11,7 +11,7 @@ NAMES = Names(jobs={"j1": Title(number=12, user="ann"), "r1": Title(number=7, us
 
 def test_for_whom_until_when_and_the_line() -> None:
     world = state(node_info(gpus=2), running(1, "a0"), job(1, gpus=2))
-    kept = IdleDevices(
+    kept = NodeIdleDevices(
         node="a", uuids=("a1",), reason=IdleReason.KEPT, job="j1", until_us=NOW + HOUR, unstoppable=("r1",)
     )
     assert idle_words.mentioned([kept]) == ["j1", "r1"]
@@ -26,7 +26,7 @@ def test_for_whom_until_when_and_the_line() -> None:
 
 def test_one_that_refuses_is_told_by_its_line() -> None:
     world = state(node_info(gpus=2), running(1, "a0", pinned=True), job(1, gpus=2))
-    few = IdleDevices(node="a", uuids=("a1",), reason=IdleReason.TOO_FEW, job="j1", unstoppable=("r1",))
+    few = NodeIdleDevices(node="a", uuids=("a1",), reason=IdleReason.TOO_FEW, job="j1", unstoppable=("r1",))
     assert idle_words.words(world, NAMES, few) == (
         "too few for job 12 (ann), which needs 2 GPUs; job 7 (bob) cannot be stopped, since it says "
         "`preemptible: false`: without that line a job can be stopped once it has a checkpoint"
@@ -35,7 +35,7 @@ def test_one_that_refuses_is_told_by_its_line() -> None:
 
 def test_a_node_that_drains() -> None:
     world = state(node_info(closed=ClosedReason.DRAINING))
-    closed = IdleDevices(node="a", uuids=("a0",), reason=IdleReason.CLOSED)
+    closed = NodeIdleDevices(node="a", uuids=("a0",), reason=IdleReason.CLOSED)
     assert idle_words.words(world, NAMES, closed) == (
         "its node is draining: it takes no new jobs until an administrator resumes it"
     )

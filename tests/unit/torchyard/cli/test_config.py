@@ -1,0 +1,25 @@
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from torchyard.cli import config
+
+
+def test_findings_of_both_programs_come_without_another_process(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    file = tmp_path / "settings.yaml"
+    file.write_text("service: {kep_ended: 30d}\nworker: {node_token_file: /nowhere/token}\n")
+    monkeypatch.setenv("TORCHYARD_SETTINGS", str(file))
+    monkeypatch.delattr(subprocess, "Popen")
+    about_service, about_worker = config.findings()
+    assert about_service.startswith(f"{file}: service.kep_ended: there is no such setting; did you mean keep_ended?")
+    assert about_worker.startswith("node_token_file: there is no file /nowhere/token")
+
+
+def test_a_file_that_is_no_mapping_is_found_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / "settings.yaml"
+    file.write_text("sevice: {}\n")
+    monkeypatch.setenv("TORCHYARD_SETTINGS", str(file))
+    assert config.findings() == [f"{file}: sevice: there is no such section; did you mean service?"]
