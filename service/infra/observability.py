@@ -30,12 +30,12 @@ class Counters:
         )
         self.idle = Counter(
             "torchyard_gpu_idle_seconds",
-            "GPU time unused while a waiting job that no quota holds back would have fitted: avoidable, or kept for a "
-            "blocked job.",
+            "GPU time unused while a waiting job that no quota holds back would have fitted: avoidable, kept for a "
+            "blocked job, or reserved for others.",
             ["kind"],
             registry=self.registry,
         )
-        for kind in ("avoidable", "kept"):
+        for kind in ("avoidable", "kept", "reserved"):
             self.idle.labels(kind)
         self.scheduler_errors = self._counter("torchyard_scheduler_errors", "Scheduling passes that failed.")
         self.monitor_errors = self._counter("torchyard_monitor_errors", "Rounds of the monitor that failed.")

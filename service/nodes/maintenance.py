@@ -8,12 +8,13 @@ from sqlalchemy import Connection, select, update
 
 from service.accounting.policy_settings import current_policy
 from service.db.engine import Database
-from service.db.models import Node, Reservation
+from service.db.models import Node
 from service.db.unit_of_work import UnitOfWork
 from service.errors import ProblemError
 from service.infra import times
 from service.infra.times import moment
 from service.nodes import registration, reservations
+from service.scheduler.policy.maintenance import drains
 
 ACTOR = "maintenance"
 
@@ -89,11 +90,4 @@ def _due(tx: Connection, now: int) -> dict[str, str]:
 def _wanted(tx: Connection, now: int) -> dict[str, str]:
     """Return the nodes of maintenances that have begun, or are so near that jobs must save; of two, the earlier."""
     lead_us = current_policy(tx).checkpoint_timeout * 1_000_000
-    query = select(Reservation.id, Reservation.nodes).where(
-        Reservation.maintenance,
-        Reservation.cancelled_us.is_(None),
-        Reservation.starts_us <= now + lead_us,
-        Reservation.ends_us > now,
-    )
-    rows = tx.execute(query.order_by(Reservation.starts_us.desc()))
-    return {node: row.id for row in rows for node in row.nodes}
+    return drains(reservations.to_come(tx, now), lead_us, now)

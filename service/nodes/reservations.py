@@ -98,7 +98,7 @@ def _create(tx: Connection, caller: Caller, new: sharing.NewReservation, now: in
     resources = ReservedResources(
         name=new.name, starts_us=starts_us, ends_us=ends_us, nodes=frozenset(new.nodes), gpus=new.gpus or 0
     )
-    if found := conflict(resources, [_resources(each) for each in _to_come(tx, now)], devices):
+    if found := conflict(resources, [_resources(each) for each in to_come(tx, now)], devices):
         field, why = found
         raise field_problem(field, f"{why}: ask for less, or take another time (`yard reservations` shows them)")
     values = {
@@ -154,7 +154,7 @@ def _devices(tx: Connection) -> dict[str, int]:
     return {row[0]: row[1] for row in tx.execute(joined.group_by(Node.name))}
 
 
-def _to_come(tx: Connection, from_us: int) -> list[ReservationRecord]:
+def to_come(tx: Connection, from_us: int) -> list[ReservationRecord]:
     """Return reservations that hold at a moment or later."""
     query = select(Reservation.__table__).where(Reservation.cancelled_us.is_(None), Reservation.ends_us > from_us)
     return ReservationRecord.all(tx.execute(query.order_by(Reservation.starts_us, Reservation.id)))
@@ -173,12 +173,12 @@ def _resources(record: ReservationRecord) -> ReservedResources:
 def list_reservations(db: Database, now: int, *, past: bool = False) -> list[sharing.Reservation]:
     """Return reservations that hold now or later, by their start; with `past`, all."""
     with db.read() as tx:
-        return _present(tx, _all(tx) if past else _to_come(tx, now), now)
+        return _present(tx, _all(tx) if past else to_come(tx, now), now)
 
 
 def since(tx: Connection, since_us: int, now: int) -> list[sharing.Reservation]:
     """Return reservations that hold now or later or were held after a moment, by their start."""
-    return _present(tx, _to_come(tx, since_us), now)
+    return _present(tx, to_come(tx, since_us), now)
 
 
 def _all(tx: Connection) -> list[ReservationRecord]:

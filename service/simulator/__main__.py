@@ -6,12 +6,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from service.simulator import figures, policies, quotas, report, trace
+from service.simulator import figures, policies, quotas, report, reservations, trace
 from service.simulator.comparison import Setting, compare
 from service.simulator.quotas import EVERYBODY, Quotas
 from service.simulator.report import PolicyResult
 from service.simulator.trace import SECOND, Cluster, TraceJob
 from torchyard.exceptions import TorchYardError
+from torchyard.quantities import parse_size
 from torchyard.spec.policy import Policy
 
 ALL = "all"
@@ -35,10 +36,12 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("trace", type=Path, help=f"CSV with the columns {','.join(trace.COLUMNS)}")
     parser.add_argument("--gpus", type=_count, required=True, help="GPUs of each node")
     parser.add_argument("--nodes", type=_count, default=1, help="nodes, all alike")
+    parser.add_argument("--gpu-memory", type=_size, default=0, help="memory of each GPU, for jobs with a gpu_share")
     known = ", ".join(policies.PRESETS)
     parser.add_argument("--policy", action="append", help=f"{known}, all, or a policy file; may be given several times")
     parser.add_argument("--preemption-cost", type=_seconds, help="seconds; by default what the policy says, 30")
     parser.add_argument("--quotas", type=Path, help="YAML with users and projects, their weights and quotas")
+    parser.add_argument("--reservations", type=Path, help=f"CSV with the columns {','.join(reservations.COLUMNS)}")
     parser.add_argument("--json", action="store_true", help="one JSON object")
     parser.add_argument("--by-user", action="store_true", help="in the JSON, what each user had, also without quotas")
     parser.add_argument("--plot", type=_picture, help="draw queue and use of the GPUs over time: .png or .svg")
@@ -49,6 +52,13 @@ def _count(text: str) -> int:
     if not text.isdecimal() or not int(text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1")
     return int(text)
+
+
+def _size(text: str) -> int:
+    try:
+        return parse_size(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _seconds(text: str) -> int:
@@ -75,10 +85,12 @@ def _chosen(names: Sequence[str] | None, cost: int | None) -> dict[str, Policy]:
 
 def _run(options: argparse.Namespace) -> None:
     chosen = _chosen(options.policy, options.preemption_cost)
-    cluster = Cluster(nodes=options.nodes, gpus=options.gpus)
+    cluster = Cluster(nodes=options.nodes, gpus=options.gpus, gpu_memory=options.gpu_memory)
     limits = quotas.read(options.quotas) if options.quotas else Quotas()
     jobs = _startable(trace.read(options.trace), cluster, limits)
-    found = compare(chosen, Setting(jobs=jobs, cluster=cluster, quotas=limits, drawn=bool(options.plot)))
+    kept = reservations.read(options.reservations, cluster) if options.reservations else []
+    setting = Setting(jobs=jobs, cluster=cluster, quotas=limits, reservations=kept, drawn=bool(options.plot))
+    found = compare(chosen, setting)
     results = [result for result, _ in found]
     if options.plot:
         figures.plot([(result.title, course) for result, course in found if course is not None], options.plot)

@@ -37,7 +37,7 @@ class SimulatedAccounts:
         """Return whether any has a quota of GPU-hours, so that passing time alone may let a job start."""
         return bool(self._days)
 
-    def charge(self, name: str, gpus: int, start_us: int, end_us: int) -> None:
+    def charge(self, name: str, gpus: float, start_us: int, end_us: int) -> None:
         """Charge the user or project for so many GPUs, held from `start_us` until now, `end_us`."""
         usage = gpus * (end_us - start_us) / SECOND
         old = self.known.get(name)
@@ -77,11 +77,11 @@ class SimulatedAccounts:
         return round(hours * HOUR_US) - used_us - days.get(first, 0) * (DAY_US - elapsed) // DAY_US
 
     @staticmethod
-    def _add(days: Counter[int], gpus: int, start_us: int, end_us: int) -> None:
+    def _add(days: Counter[int], gpus: float, start_us: int, end_us: int) -> None:
         # What is older counts no more.
         since_us = max(start_us, end_us - (WEEK_DAYS + 1) * DAY_US)
         while since_us < end_us:
             day = since_us // DAY_US
             until_us = min(end_us, (day + 1) * DAY_US)
-            days[day] += gpus * (until_us - since_us)
+            days[day] += round(gpus * (until_us - since_us))
             since_us = until_us

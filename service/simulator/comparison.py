@@ -18,6 +18,7 @@ from service.simulator.figures import Course, course
 from service.simulator.metrics import measure, standings
 from service.simulator.quotas import Quotas
 from service.simulator.report import PolicyResult
+from service.simulator.reservations import TraceReservation
 from service.simulator.trace import SECOND, Cluster, TraceJob
 from torchyard.spec.policy import Policy
 
@@ -27,18 +28,20 @@ _LOOK_S = 0.2
 
 @dataclass(frozen=True, kw_only=True)
 class Setting:
-    """Trace, cluster and quotas that all policies are simulated with."""
+    """Trace, cluster, quotas and reservations that all policies are simulated with."""
 
     jobs: Sequence[TraceJob]
     cluster: Cluster
     quotas: Quotas = field(default_factory=Quotas)
+    reservations: Sequence[TraceReservation] = ()
     #: Whether the course of each simulation is to be plotted too.
     drawn: bool = False
 
     def run(self, title: str, policy: Policy, tell: Callable[[int], None]) -> tuple[PolicyResult, Course | None]:
         """Simulate one policy and return its figures; `tell` is called with the number of jobs ended so far."""
         idle = IdleTime()
-        done = simulate(self.jobs, self.cluster, policy, policy.preemption_cost * SECOND, self.quotas, tell, idle)
+        cost_us = policy.preemption_cost * SECOND
+        done = simulate(self.jobs, self.cluster, policy, cost_us, self.quotas, self.reservations, tell, idle)
         weights = self.quotas.weights({job.user for job in self.jobs})
         stood = standings(done, self.cluster, weights)
         result = PolicyResult(title=title, metrics=measure(done, self.cluster, stood, idle), standings=stood)

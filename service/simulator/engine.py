@@ -3,10 +3,11 @@
 The policy reads only what it could know in the live service (`knowledge`), and preemption costs what it costs there: a
 preempted job keeps its work, but its next start takes `cost_us` before it makes progress. The preemption itself takes
 no time: the preemptor starts at once. Decisions are made when something happens (a job is submitted, ends, gets an
-estimate of its own or may be preempted again) and, while jobs wait, when nothing was decided for `REVIEW_US`, because
-jobs age and quotas of GPU-hours renew. Where the policy could do nothing, it is not run: while all GPUs are held if it
-preempts no job, for jobs behind a blocked one without backfill, and for a job that gets an estimate or may be preempted
-again if it comes before all that wait.
+estimate of its own or may be preempted again, or a reservation is made, comes near, begins or is over) and, while jobs
+wait, when nothing was decided for `REVIEW_US`, because jobs age and quotas of GPU-hours renew. A node drains for its
+maintenance as long before it as on a real box. Where the policy could do nothing, it is not run: while all GPUs are
+held if it preempts no job, for jobs behind a blocked one without backfill, and for a job that gets an estimate or may
+be preempted again if it comes before all that wait.
 """
 
 import heapq
@@ -20,15 +21,17 @@ from functools import cache
 from service.scheduler.explain.idle_time import IdleGpus, IdleTime, idle_gpus
 from service.scheduler.model.decisions import Preempt, PutBack, Start
 from service.scheduler.model.jobs import Running, Waiting
-from service.scheduler.model.nodes import NodeInfo, Placement, Slot
+from service.scheduler.model.nodes import ClosedReason, NodeInfo, Placement, Slot
 from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.decide import SchedulingPass
 from service.scheduler.policy.order import Ranking, rank_jobs
 from service.scheduler.policy.placement import ClusterCapacity, Hold
 from service.scheduler.policy.preemption import in_the_way
+from service.scheduler.policy.reserved import ReservationMask
 from service.simulator.accounts import SimulatedAccounts
 from service.simulator.knowledge import ORACLES, TOLD_US, Knowledge
 from service.simulator.quotas import Quotas
+from service.simulator.reservations import ReservationCalendar, TraceReservation
 from service.simulator.runs import JobRun, Spell
 from service.simulator.trace import SECOND, Cluster, TraceJob
 from torchyard.ids import JobId
@@ -37,7 +40,6 @@ from torchyard.spec.policy import Order, Policy
 REVIEW_US = 600 * SECOND
 #: Orders that change while nothing happens.
 AGING = frozenset({Order.FAIR, Order.LAS})
-_MEMORY = 1 << 40
 #: Waiting jobs that the policy sees at a time where no job may start before a blocked one.
 _WINDOW = 64
 _NO_QUOTAS = Quotas()
@@ -58,7 +60,8 @@ class _Live:
     """A job while it is simulated."""
 
     job: TraceJob
-    gpus: int
+    #: GPUs that it holds while it runs.
+    gpus: float
     left_us: int
     #: Start of this spell; -1 if it does not run.
     start_us: int = -1
@@ -91,6 +94,7 @@ def simulate(
     policy: Policy,
     cost_us: int,
     quotas: Quotas = _NO_QUOTAS,
+    reservations: Sequence[TraceReservation] = (),
     tell: Callable[[int], None] = _nobody,
     idle: IdleTime | None = None,
 ) -> list[JobRun]:
@@ -101,7 +105,8 @@ def simulate(
     (`quotas.startable`).
     """
     cluster.check(trace)
-    return _Engine(trace, cluster, policy, cost_us, quotas, idle).run(tell)
+    calendar = ReservationCalendar(reservations, policy.checkpoint_timeout * SECOND)
+    return _Engine(trace, cluster, policy, cost_us, quotas, calendar, idle).run(tell)
 
 
 class _Engine:
@@ -112,6 +117,7 @@ class _Engine:
         policy: Policy,
         cost_us: int,
         quotas: Quotas,
+        calendar: ReservationCalendar,
         idle: IdleTime | None,
     ) -> None:
         self._trace, self._policy, self._cost_us = trace, policy, cost_us
@@ -121,7 +127,8 @@ class _Engine:
         self._users = SimulatedAccounts(quotas.of("user", {job.user for job in trace}), begin_us, half_life_us)
         self._projects = SimulatedAccounts(quotas.of("project", {job.project for job in trace}), begin_us, half_life_us)
         self._weekly = self._users.weekly or self._projects.weekly
-        self._state = SchedulerState(nodes=_infos(cluster), users=self._users.known, projects=self._projects.known)
+        self._calendar, self._infos = calendar, _infos(cluster)
+        self._state = SchedulerState(nodes=self._infos, users=self._users.known, projects=self._projects.known)
         oracle = policy.order in ORACLES
         self._jobs = [_live(job, cluster, told=oracle) for job in trace]
         #: Heap of events: time, kind, number of the job, number of the spell that it belongs to.
@@ -135,11 +142,11 @@ class _Engine:
         self._shown: list[JobId] = []
         #: When the last decision was due.
         self._decided_us = 0
-        self._free = cluster.total
+        self._free: float = cluster.total
         self._calm = not policy.preemption and policy.time_slice is None
-        # A job over a quota blocks no other, so with quotas the policy sees all of the queue.
         self._trials = policy.order is Order.FAIR and policy.time_slice is not None and policy.restarts > 0
-        self._strict = self._calm and not policy.backfill and not quotas
+        # A job over a quota blocks no other, so with quotas the policy sees all of the queue.
+        self._strict = self._calm and not policy.backfill and not quotas and not calendar
         #: Submitted jobs that the policy does not see yet.
         self._behind: deque[Waiting] = deque()
         self._renewing = policy.order in AGING or self._weekly
@@ -151,9 +158,10 @@ class _Engine:
             self._now_us = self._upcoming()
             blocked = self._strict and bool(self._state.waiting)
             changed = self._happen()
+            changed |= self._reserve()
             changed |= self._submit() and not blocked
             changed |= self._now_us == self._review_us()
-            possible, known = bool(self._state.waiting) and (self._free > 0 or not self._calm), None
+            possible, known = self._possible(), None
             if possible and self._shown and not changed:
                 known = rank_jobs(self._state, self._now_us, self._policy)
                 changed = in_the_way(self._state, known, self._shown)
@@ -171,12 +179,21 @@ class _Engine:
             for live in self._jobs
         ]
 
+    def _possible(self) -> bool:
+        """Return whether the policy could do anything: start a job, or stop one for another or for a reservation."""
+        waits = bool(self._state.waiting) and (self._free > 0 or not self._calm)
+        return waits or bool(self._state.reservations)
+
     def _idle_gpus(self) -> IdleGpus:
-        cluster = ClusterCapacity(capacities=self._state.capacities(), holds=dict(self._holds))
-        return idle_gpus(self._state, cluster, self._now_us, self._policy)
+        state, now_us = self._state, self._now_us
+        capacities = {node: capacity for node, capacity in state.capacities().items() if capacity.info.closed is None}
+        cluster = ClusterCapacity(capacities=capacities, holds=dict(self._holds))
+        if state.reservations:
+            cluster.mask = ReservationMask(state, capacities, now_us, self._policy).masked
+        return idle_gpus(state, cluster, now_us, self._policy)
 
     def _upcoming(self) -> int:
-        upcoming_us = self._review_us()
+        upcoming_us = min(self._review_us(), self._calendar.next_us)
         if self._events:
             upcoming_us = min(upcoming_us, self._events[0][0])
         if self._next < len(self._trace):
@@ -202,15 +219,29 @@ class _Engine:
                 continue
             if kind is _EventKind.TOLD:
                 self._told(number)
+                changed |= bool(self._state.reservations)
             if kind is _EventKind.SPARED or self._policy.order is Order.FAIR:
                 self._shown.append(_id(number))
         return changed
+
+    def _reserve(self) -> bool:
+        """Bring reservations and draining nodes up to date; return whether anything has changed."""
+        if not self._calendar.pass_to(self._now_us):
+            return False
+        state = self._state
+        state.reservations = self._calendar.known(self._now_us)
+        drained = self._calendar.drained(self._now_us)
+        state.nodes = {name: _draining(info, drained.get(name)) for name, info in self._infos.items()}
+        for job in list(state.running.values()):
+            if any(placement.node in drained for placement in job.placements):
+                self._stop(job.number, drains=True)
+        return True
 
     def _submit(self) -> bool:
         first = self._next
         while self._next < len(self._trace) and self._trace[self._next].submit_us <= self._now_us:
             job = self._trace[self._next]
-            nodes, resources = self._spread(job.gpus)
+            nodes, resources = self._spread(job.gpus, job.gpu_share)
             waiting = Waiting(
                 job=_id(self._next),
                 number=self._next,
@@ -292,19 +323,21 @@ class _Engine:
         left_us = live.left_us - live.done_us(self._now_us)
         self._state.put([replace(running, remaining=self._knowledge.of_known(left_us, self._now_us))])
 
-    def _stop(self, number: int) -> None:
-        """Preempt a job: it goes back to the queue with the work that it has done, or to start from the beginning."""
+    def _stop(self, number: int, *, drains: bool = False) -> None:
+        """Preempt a job, or stop it because its node drains: it goes back to the queue with the work that it has done,
+        or to start from the beginning.
+        """
         live = self._jobs[number]
         again = not live.job.stoppable
         live.left_us -= 0 if again else live.done_us(self._now_us)
         remaining = self._knowledge.of_known(live.left_us, None) if live.told else None
         waiting = self._state.requeue(_id(number), self._now_us, remaining)
         if again:
-            live.restarts += 1
             live.lost_us = self._now_us - live.start_us
+            live.restarts += not drains
             if live.restarts == self._policy.restarts:
                 self._state.put([replace(waiting, restartable=False)])
-        self._leave(live, charged=not again)
+        self._leave(live, charged=drains or not again)
 
     def _end(self, number: int) -> None:
         live = self._jobs[number]
@@ -326,16 +359,19 @@ class _Engine:
 
 
 def _live(job: TraceJob, cluster: Cluster, *, told: bool) -> _Live:
-    nodes, resources = cluster.spread(job.gpus)
-    return _Live(job=job, gpus=nodes * resources.gpus, left_us=job.duration_us, told=told)
+    return _Live(job=job, gpus=cluster.held(job), left_us=job.duration_us, told=told)
 
 
 def _infos(cluster: Cluster) -> dict[str, NodeInfo]:
-    width = len(str(cluster.nodes - 1))
-    names = [f"node{number:0{width}}" for number in range(cluster.nodes)]
-    return {name: _info(name, cluster.gpus) for name in names}
+    return {name: _info(name, cluster) for name in cluster.names()}
 
 
-def _info(name: str, gpus: int) -> NodeInfo:
-    slots = tuple(Slot(uuid=f"{name}/{index}", index=index, memory=_MEMORY) for index in range(gpus))
+def _info(name: str, cluster: Cluster) -> NodeInfo:
+    memory = cluster.slot_memory
+    slots = tuple(Slot(uuid=f"{name}/{index}", index=index, memory=memory) for index in range(cluster.gpus))
     return NodeInfo(name=name, slots=slots, cpus=0, memory=0)
+
+
+def _draining(info: NodeInfo, maintenance: str | None) -> NodeInfo:
+    """Return the node as it is while it drains for that maintenance, if for any."""
+    return info if maintenance is None else replace(info, closed=ClosedReason.DRAINING, maintenance=maintenance)

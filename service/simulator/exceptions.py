@@ -4,7 +4,7 @@ from torchyard.exceptions import TorchYardError
 
 
 class TraceError(TorchYardError):
-    """A trace that cannot be read, or jobs that could never run."""
+    """A trace or its reservations that cannot be read, or jobs that could never run."""
 
 
 class QuotaError(TorchYardError):

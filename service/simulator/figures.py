@@ -40,7 +40,7 @@ def course(runs: Sequence[JobRun], cluster: Cluster, points: int = POINTS) -> Co
     return Course(hours=hours, queue=np.maximum(active - running, 0), held=held / cluster.total)
 
 
-def _means(stretches: Iterable[tuple[int, int, int]], edges: Floats) -> Floats:
+def _means(stretches: Iterable[tuple[int, int, float]], edges: Floats) -> Floats:
     """Return the mean, between each two edges, of the sum of step functions given as (from, to, height)."""
     from_us, to_us, height = np.array(list(stretches), dtype=float).T
     moments = np.concatenate((from_us, to_us))

@@ -50,9 +50,11 @@ class SimulationMetrics:
     restarts: int
     #: Mean of completion time by running time, of which at least `SLOWDOWN_S` counts.
     mean_slowdown: float
-    #: Part of all GPU time that was unused although a waiting job would have fitted (`idle`), and what was kept.
+    #: Part of all GPU time that was unused although a waiting job would have fitted (`idle`), what was kept, and what
+    #: was reserved for others or on a node that drained for a maintenance.
     avoidable_idle: float
     kept_idle: float
+    reserved_idle: float
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -98,6 +100,7 @@ def measure(
         mean_slowdown=float(np.maximum(jct / np.maximum(lasts, SLOWDOWN_S), 1).mean()),
         avoidable_idle=idle.avoidable_us / total_us,
         kept_idle=idle.kept_us / total_us,
+        reserved_idle=idle.reserved_us / total_us,
     )
 
 

@@ -38,16 +38,17 @@ def _plain(result: PolicyResult, *, by_user: bool) -> dict[str, Any]:
 def rows(results: Sequence[PolicyResult]) -> list[list[str]]:
     """Return the rows of the table, its head first."""
     times = ["mean JCT", "p50", "p99", "mean wait", "p99 wait", "slowdown"]
-    head = ["policy", *times, "held", "idle", "kept", "makespan", "Jain", "stops", "restarts", "lost"]
+    head = ["policy", *times, "held", "idle", "kept", "reserved", "makespan", "Jain", "stops", "restarts", "lost"]
     return [head, *([result.title, *_cells(result.metrics)] for result in results)]
 
 
 def _cells(metrics: SimulationMetrics) -> list[str]:
     times = (metrics.mean_jct, metrics.p50_jct, metrics.p99_jct, metrics.mean_wait, metrics.p99_wait)
+    parts = (metrics.utilization, metrics.avoidable_idle, metrics.kept_idle, metrics.reserved_idle)
     return [
         *map(duration, times),
         f"{metrics.mean_slowdown:,.1f}",
-        *(f"{100 * part:.1f} %" for part in (metrics.utilization, metrics.avoidable_idle, metrics.kept_idle)),
+        *(f"{100 * part:.1f} %" for part in parts),
         duration(metrics.makespan),
         f"{metrics.jain:.3f}",
         f"{metrics.preemptions:,}",

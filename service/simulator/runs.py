@@ -23,8 +23,8 @@ class JobRun:
     """Simulated run of one job: the GPUs that it held, and when."""
 
     job: TraceJob
-    #: GPUs that it held: more than it asked for if they do not divide evenly among its nodes.
-    gpus: int
+    #: GPUs that it held: more than it asked for if they do not divide evenly among its nodes; its part of shared ones.
+    gpus: float
     spells: tuple[Spell, ...]
     #: How often it was put back after its trial, and started from the beginning.
     restarts: int = 0

@@ -1,32 +1,34 @@
 """Traces: jobs with their submission times, owners and running times.
 
 A CSV file with the columns `submit_time`, `duration` (seconds, from any beginning) and `num_gpus`, and optionally
-`user`, `project`, `priority`, `estimate` and the flags `stoppable`, `restartable` and `reports` (0 or 1); others are
-left alone. Inside, times are integer microseconds.
+`user`, `project`, `priority`, `estimate`, `gpu_share` (a size such as 10GiB) and the flags `stoppable`, `restartable`
+and `reports` (0 or 1); others are left alone. Inside, times are integer microseconds, sizes bytes.
 """
 
 import csv
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
 from service.scheduler.model.nodes import ResourceRequest
+from service.simulator import cells
+from service.simulator.cells import MAX_GPUS, MAX_SECONDS, Cells, shown
 from service.simulator.exceptions import TraceError
+from torchyard.quantities import format_size, parse_size
 from torchyard.spec import PRIORITY_RANK, Priority
 
 SECOND = 1_000_000
 NEEDED = ("submit_time", "duration", "num_gpus")
 #: What a job allows and tells; 1 where the trace says nothing.
 FLAGS = ("stoppable", "restartable", "reports")
-COLUMNS = (*NEEDED, "user", "project", "priority", "estimate", *FLAGS)
+COLUMNS = (*NEEDED, "user", "project", "priority", "estimate", "gpu_share", *FLAGS)
 #: User and project of jobs where the trace has no such column.
 UNNAMED = "unnamed"
 DEFAULT = "default"
-#: More than any box has, and longer than any training takes.
-MAX_GPUS = 100_000
-MAX_SECONDS = 10**10
+#: Memory of a simulated GPU where nobody shares one.
+_ANY_MEMORY = 1 << 40
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -38,6 +40,8 @@ class TraceJob:
     #: Running time without preemptions.
     duration_us: int
     gpus: int
+    #: Memory that it takes of each GPU, which it then shares; 0: it has its GPUs to itself.
+    gpu_share: int = 0
     user: str = UNNAMED
     project: str = DEFAULT
     #: Rank of the priority class.
@@ -59,16 +63,34 @@ class Cluster:
     nodes: int
     #: GPUs of each node.
     gpus: int
+    #: Memory of each GPU, in bytes; 0: not said, and no job may share one.
+    gpu_memory: int = 0
 
     @property
     def total(self) -> int:
         """GPUs of all nodes."""
         return self.nodes * self.gpus
 
-    def spread(self, gpus: int) -> tuple[int, ResourceRequest]:
+    def names(self) -> list[str]:
+        """Return the names of the nodes, in the order of their numbers."""
+        width = len(str(self.nodes - 1))
+        return [f"node{number:0{width}}" for number in range(self.nodes)]
+
+    @property
+    def slot_memory(self) -> int:
+        """Memory of each GPU as the policy sees it."""
+        return self.gpu_memory or _ANY_MEMORY
+
+    def spread(self, gpus: int, gpu_share: int = 0) -> tuple[int, ResourceRequest]:
         """Return the fewest nodes on which a job fits, and the resources that it holds on each, the same everywhere."""
         nodes = math.ceil(gpus / self.gpus)
-        return nodes, ResourceRequest(gpus=math.ceil(gpus / nodes))
+        return nodes, ResourceRequest(gpus=math.ceil(gpus / nodes), gpu_share=gpu_share)
+
+    def held(self, job: TraceJob) -> float:
+        """Return how many GPUs a job holds: whole ones on all its nodes, or its part of those that it shares."""
+        nodes, resources = self.spread(job.gpus)
+        gpus = nodes * resources.gpus
+        return gpus * job.gpu_share / self.slot_memory if job.gpu_share else gpus
 
     def check(self, jobs: Iterable[TraceJob]) -> None:
         """Raise TraceError for the first job that could never run."""
@@ -77,6 +99,15 @@ class Cluster:
                 raise TraceError(
                     f"line {job.line}, num_gpus: {job.gpus} GPUs are more than there are, {self.nodes} x {self.gpus}: "
                     "give more with --gpus (of each node) and --nodes, or leave the job out of the trace"
+                )
+            if job.gpu_share and not self.gpu_memory:
+                raise TraceError(
+                    f"line {job.line}, gpu_share: say how much memory each GPU has, such as --gpu-memory 80GiB"
+                )
+            if job.gpu_share > self.slot_memory:
+                raise TraceError(
+                    f"line {job.line}, gpu_share: {format_size(job.gpu_share)} are more than a GPU has, "
+                    f"{format_size(self.gpu_memory)}: give more with --gpu-memory, or leave the job out of the trace"
                 )
 
 
@@ -91,14 +122,7 @@ def read(path: Path) -> list[TraceJob]:
 
 def parse(file: Iterable[str]) -> list[TraceJob]:
     """Parse the lines of a CSV file into jobs, sorted by submission; raises TraceError."""
-    rows = csv.DictReader(file, skipinitialspace=True)
-    names = [name.strip() for name in rows.fieldnames or []]
-    if missing := [name for name in NEEDED if name not in names]:
-        raise TraceError(
-            f"line 1: no column {', '.join(missing)}; the first line names the columns: {','.join(COLUMNS)}"
-        )
-    rows.fieldnames = names
-    jobs = [_job(rows.line_num, row) for row in rows]
+    jobs = [_job(line, row) for line, row in cells.rows(file, NEEDED, COLUMNS)]
     if not jobs:
         raise TraceError("there are no jobs in the trace: write one line for each below the names of the columns")
     return sorted(jobs, key=lambda job: job.submit_us)
@@ -113,56 +137,41 @@ def write(jobs: Iterable[TraceJob], file: TextIO) -> None:
         times = [_seconds(job.submit_us), _seconds(job.duration_us), job.gpus]
         estimate = "" if job.estimate_us is None else _seconds(job.estimate_us)
         flags = [int(getattr(job, name)) for name in FLAGS]
-        rows.writerow([*times, job.user, job.project, names[job.priority], estimate, *flags])
+        rows.writerow([*times, job.user, job.project, names[job.priority], estimate, job.gpu_share or "", *flags])
 
 
 def _seconds(microseconds: int) -> str:
     return f"{microseconds / SECOND:.6f}".rstrip("0").rstrip(".")
 
 
-def _job(line: int, row: Mapping[str, str | None]) -> TraceJob:
-    cells = {name: (row.get(name) or "").strip() for name in COLUMNS}
-    estimate = _time(line, "estimate", cells["estimate"]) if cells["estimate"] else None
+def _job(line: int, row: Cells) -> TraceJob:
     return TraceJob(
         line=line,
-        submit_us=_time(line, "submit_time", cells["submit_time"], least=-MAX_SECONDS),
-        duration_us=_time(line, "duration", cells["duration"]),
-        gpus=_gpus(line, cells["num_gpus"]),
-        user=cells["user"] or UNNAMED,
-        project=cells["project"] or DEFAULT,
-        priority=_priority(line, cells["priority"]),
-        estimate_us=estimate,
-        **{name: _flag(line, name, cells[name]) for name in FLAGS},
+        submit_us=cells.seconds(line, "submit_time", row["submit_time"], least=-MAX_SECONDS),
+        duration_us=cells.seconds(line, "duration", row["duration"]),
+        gpus=_gpus(line, row["num_gpus"]),
+        gpu_share=_share(line, row["gpu_share"]),
+        user=row["user"] or UNNAMED,
+        project=row["project"] or DEFAULT,
+        priority=_priority(line, row["priority"]),
+        estimate_us=cells.seconds(line, "estimate", row["estimate"]) if row["estimate"] else None,
+        **{name: cells.flag(line, name, row[name], default=True) for name in FLAGS},
     )
 
 
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
-
-
-def _time(line: int, column: str, text: str, least: float = 0) -> int:
-    value = _number(text)
-    if not least <= value <= MAX_SECONDS:
-        what = "seconds" if least < 0 else "seconds, 0 or more"
-        raise TraceError(f"line {line}, {column}: {_shown(text)} is not a number of {what}")
-    return round(value * SECOND)
-
-
 def _gpus(line: int, text: str) -> int:
-    value = _number(text)
+    value = cells.number(text)
     if not 1 <= value <= MAX_GPUS or value != int(value):
         mend = "write a whole number from 1; jobs without GPUs wait for none and are left out"
-        raise TraceError(f"line {line}, num_gpus: {_shown(text)} is not a number of GPUs: {mend}")
+        raise TraceError(f"line {line}, num_gpus: {shown(text)} is not a number of GPUs: {mend}")
     return int(value)
 
 
-def _flag(line: int, column: str, text: str) -> bool:
-    if text not in {"", "0", "1"}:
-        raise TraceError(f"line {line}, {column}: {_shown(text)} is neither 0 nor 1")
-    return text != "0"
+def _share(line: int, text: str) -> int:
+    try:
+        return parse_size(text) if text else 0
+    except ValueError as error:
+        raise TraceError(f"line {line}, gpu_share: {error}") from None
 
 
 def _priority(line: int, text: str) -> int:
@@ -171,11 +180,7 @@ def _priority(line: int, text: str) -> int:
         return PRIORITY_RANK[names.get(text) or Priority(text.lower())]
     except ValueError:
         known = ", ".join(PRIORITY_RANK)
-        raise TraceError(f"line {line}, priority: {_shown(text)} is no class: write {known}, or nothing") from None
-
-
-def _shown(text: str) -> str:
-    return repr(text) if text else "nothing"
+        raise TraceError(f"line {line}, priority: {shown(text)} is no class: write {known}, or nothing") from None
 
 
 def span_us(jobs: Sequence[TraceJob]) -> int:

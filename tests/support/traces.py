@@ -7,10 +7,13 @@ from hypothesis import strategies as st
 from service.simulator.engine import simulate
 from service.simulator.policies import named
 from service.simulator.quotas import Quotas
+from service.simulator.reservations import parse
 from service.simulator.runs import JobRun
 from service.simulator.trace import SECOND, Cluster, TraceJob
 
 COST = 30
+#: Columns of reservations.
+RESERVED = "start_time,end_time,nodes,gpus,users,maintenance,made_time,cancel_time"
 
 
 def job(
@@ -23,6 +26,7 @@ def job(
     stoppable: bool = True,
     restartable: bool = True,
     reports: bool = True,
+    share: int = 0,
 ) -> TraceJob:
     """A job of a trace."""
     return TraceJob(
@@ -35,6 +39,7 @@ def job(
         stoppable=stoppable,
         restartable=restartable,
         reports=reports,
+        gpu_share=share,
     )
 
 
@@ -45,10 +50,13 @@ def run(
     nodes: int = 1,
     cost: float = COST,
     quotas: Mapping[str, object] | None = None,
+    reservations: Sequence[str] = (),
+    memory: int = 0,
 ) -> list[JobRun]:
-    """What becomes of them; quotas are as in a file."""
-    limits = Quotas.model_validate(quotas or {})
-    return simulate(jobs, Cluster(nodes=nodes, gpus=gpus), named(policy), round(cost * SECOND), limits)
+    """What becomes of them; quotas and reservations (`RESERVED`) are as in a file."""
+    limits, cluster = Quotas.model_validate(quotas or {}), Cluster(nodes=nodes, gpus=gpus, gpu_memory=memory)
+    windows = parse([RESERVED, *reservations], cluster)
+    return simulate(jobs, cluster, named(policy), round(cost * SECOND), limits, windows)
 
 
 def spells(runs: Sequence[JobRun]) -> list[list[tuple[float, float]]]:
@@ -56,7 +64,9 @@ def spells(runs: Sequence[JobRun]) -> list[list[tuple[float, float]]]:
     return [[(spell.start_us / SECOND, spell.end_us / SECOND) for spell in one.spells] for one in runs]
 
 
-def traces(most_gpus: int = 4, most: int = 10, *, flags: bool = False) -> st.SearchStrategy[list[TraceJob]]:
+def traces(
+    most_gpus: int = 4, most: int = 10, *, flags: bool = False, shares: Sequence[int] = (0,)
+) -> st.SearchStrategy[list[TraceJob]]:
     """Some jobs within a few hours, on at most so many GPUs each; with `flags` some cannot be stopped."""
     flag = st.booleans() if flags else st.just(value=True)
     one = st.builds(
@@ -68,5 +78,6 @@ def traces(most_gpus: int = 4, most: int = 10, *, flags: bool = False) -> st.Sea
         stoppable=flag,
         restartable=flag,
         reports=flag,
+        share=st.sampled_from(shares),
     )
     return st.lists(one, min_size=1, max_size=most).map(lambda jobs: sorted(jobs, key=lambda each: each.submit_us))

@@ -22,7 +22,7 @@ def simulate(
         Path | None,
         typer.Argument(
             help="CSV with the columns submit_time, duration (seconds), num_gpus, and if you like user, project, "
-            "priority, estimate."
+            "priority, estimate, gpu_share."
         ),
     ] = None,
     nodes: Annotated[int, typer.Option(help="Nodes, all alike.", min=1)] = 1,
@@ -45,6 +45,17 @@ def simulate(
             help="YAML with `users` and `projects`: for each name (`*`: everybody else) its weight, max_gpus and "
             "max_gpu_hours (of any seven days).",
         ),
+    ] = None,
+    reservations: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="CSV with start_time and end_time (seconds), gpus or nodes (numbers from 0; set apart by ;), and "
+            "users and projects, or 1 in maintenance.",
+        ),
+    ] = None,
+    gpu_memory: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Memory of each GPU, for jobs with a gpu_share: 80GiB.")
     ] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Draw queue and use of the GPUs over time, as .png or .svg.")
@@ -75,6 +86,8 @@ def simulate(
     ]
     options += [] if preemption_cost is None else ["--preemption-cost", str(preemption_cost)]
     options += [] if quotas is None else ["--quotas", str(quotas)]
+    options += [] if reservations is None else ["--reservations", str(reservations)]
+    options += [] if gpu_memory is None else ["--gpu-memory", gpu_memory]
     options += [] if plot is None else ["--plot", str(plot)]
     options += ["--json"] if json else []
     with tempfile.TemporaryDirectory(prefix="yard-") as folder:

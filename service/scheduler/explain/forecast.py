@@ -18,8 +18,8 @@ from service.scheduler.model.nodes import ClosedReason, Placement
 from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.decide import decide
 from service.scheduler.policy.ends import Quantile, end_us
+from service.scheduler.policy.maintenance import takes_jobs_us
 from service.scheduler.policy.order import order
-from service.scheduler.policy.reserved import takes_jobs_us
 from torchyard.ids import JobId
 from torchyard.spec.policy import Policy
 

@@ -16,7 +16,7 @@ from service.scheduler.model.decisions import Start
 from service.scheduler.model.jobs import Running, Waiting
 from service.scheduler.model.nodes import ClosedReason
 from service.scheduler.model.state import SchedulerState
-from service.scheduler.policy.reserved import takes_jobs_us
+from service.scheduler.policy.maintenance import takes_jobs_us
 from service.scheduler.policy.trials import on_trial
 from torchyard.ids import JobId
 

@@ -1,4 +1,7 @@
-"""GPU time that nobody used although a waiting job would have fitted: avoidable, or kept for a blocked job. Pure."""
+"""GPU time that nobody used although a waiting job would have fitted: avoidable, kept for a blocked job, or reserved.
+
+Pure.
+"""
 
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
@@ -6,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from service.scheduler.model.capacity import NodeCapacity
 from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.placement import ClusterCapacity, PlacementRequest, enough
 from service.scheduler.policy.quotas import RemainingQuotas, spent
@@ -19,22 +23,25 @@ class IdleGpus(NamedTuple):
 
     avoidable: int = 0
     kept: int = 0
+    #: Reserved for others, or on a node that drains for a maintenance.
+    reserved: int = 0
 
 
 class IdleTime:
     """Idle GPU time, in GPU-microseconds: what is idle at one look is taken to be idle until the next."""
 
     def __init__(self, since_us: int = 0) -> None:
-        self.avoidable_us = self.kept_us = 0
+        self.avoidable_us = self.kept_us = self.reserved_us = 0
         self._since_us = since_us
         self._idle = IdleGpus()
 
     def look(self, idle: IdleGpus, now_us: int) -> IdleGpus:
         """Count the time since the last look and return it; `idle` are the GPUs that are idle from now on."""
         passed_us, self._since_us = max(now_us - self._since_us, 0), now_us
-        found = IdleGpus(passed_us * self._idle.avoidable, passed_us * self._idle.kept)
+        found = IdleGpus(*(passed_us * gpus for gpus in self._idle))
         self.avoidable_us += found.avoidable
         self.kept_us += found.kept
+        self.reserved_us += found.reserved
         self._idle = idle
         return found
 
@@ -47,22 +54,39 @@ def idle_gpus(
     decided: AbstractSet[JobId] = frozenset(),
 ) -> IdleGpus:
     """Return the GPUs that are idle: free, while a job waits that no quota holds back and that would fit on them if
-    nothing were held.
+    nothing were held or reserved.
 
-    `decided` are jobs whose GPUs are taken in `cluster` already. What is reserved for others is not idle.
+    `decided` are jobs whose GPUs are taken in `cluster` already.
     """
     free = {node: capacity for node, capacity in cluster.capacities.items() if capacity.free}
-    if not state.waiting or not free:
+    drained = _drained(state) if cluster.reserved else {}
+    if not state.waiting or not (free or drained):
         return IdleGpus()
-    usable: dict[str, set[str]] = {}
-    anything = ClusterCapacity(capacities=free, mask=cluster.mask)
-    for job in _unlike(state, cluster, now_us, decided):
-        for node, uuids in _fitting(anything, placement_request(state.waiting[job], now_us, policy)):
-            usable.setdefault(node, set()).update(uuids)
-        if not cluster.reserved and len(usable) == len(free):
-            break
+    requests = [
+        placement_request(state.waiting[job], now_us, policy) for job in _unlike(state, cluster, now_us, decided)
+    ]
+    usable = _usable(ClusterCapacity(capacities=free, mask=cluster.mask), requests)
     kept = sum(len(uuids & cluster.holds[node].uuids) for node, uuids in usable.items() if node in cluster.holds)
-    return IdleGpus(sum(map(len, usable.values())) - kept, kept)
+    found = sum(map(len, usable.values()))
+    anyway = _usable(ClusterCapacity(capacities=free | drained), requests) if cluster.reserved else usable
+    return IdleGpus(found - kept, kept, sum(map(len, anyway.values())) - found)
+
+
+def _drained(state: SchedulerState) -> dict[str, NodeCapacity]:
+    """Return the nodes with free GPUs that drain for a maintenance."""
+    capacities = state.capacities().items()
+    return {node: capacity for node, capacity in capacities if capacity.info.maintenance is not None and capacity.free}
+
+
+def _usable(anything: ClusterCapacity, requests: Iterable[PlacementRequest]) -> dict[str, set[str]]:
+    """Return the free slots of each node that one of the jobs could have."""
+    usable: dict[str, set[str]] = {}
+    for request in requests:
+        for node, uuids in _fitting(anything, request):
+            usable.setdefault(node, set()).update(uuids)
+        if not anything.reserved and len(usable) == len(anything.capacities):
+            break
+    return usable
 
 
 def _unlike(state: SchedulerState, cluster: ClusterCapacity, now_us: int, decided: AbstractSet[JobId]) -> list[JobId]:

@@ -9,7 +9,7 @@ from service.scheduler.explain.availability import available_at
 from service.scheduler.explain.blockers import Blocker, Obstacle
 from service.scheduler.explain.reason_inputs import ReasonInputs, moment
 from service.scheduler.model.nodes import ClosedReason, NodeInfo, wanted
-from service.scheduler.policy.reserved import takes_jobs_us
+from service.scheduler.policy.maintenance import takes_jobs_us
 from torchyard.api import Reason
 from torchyard.quantities import format_size
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from service.scheduler.model.capacity import NodeCapacity
 from service.scheduler.model.decisions import Cause, Preempt
 from service.scheduler.model.jobs import ReservationInfo, Running
-from service.scheduler.model.nodes import NodeInfo
 from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.ends import end_us
 from service.scheduler.policy.placement import PlacementRequest
@@ -147,18 +146,3 @@ def _packed(ready: dict[str, list[tuple[int, str]]], gpus: int) -> dict[str, fro
 def _hindrance(ready: list[tuple[int, str]], gpus: int) -> float:
     """Return how much running jobs are in the way of reserving so many devices; infinite if there are too few."""
     return math.inf if len(ready) < gpus else sum(ineligible for ineligible, _ in ready[:gpus])
-
-
-def takes_jobs_us(state: SchedulerState, info: NodeInfo) -> float:
-    """Return when a draining node takes jobs again: after its maintenance and those that follow without a gap.
-
-    0 if that is over already; infinite if an administrator must resume the node.
-    """
-    if info.maintenance is None:
-        return math.inf
-    coming = [r for r in state.reservations if r.maintenance and info.name in r.nodes]
-    end_us = next((r.ends_us for r in coming if r.id == info.maintenance), 0)
-    for each in sorted(coming, key=lambda r: r.starts_us):
-        if each.starts_us <= end_us:
-            end_us = max(end_us, each.ends_us)
-    return end_us

@@ -21,9 +21,10 @@ from service.simulator.engine import REVIEW_US, simulate
 from service.simulator.exceptions import TraceError
 from service.simulator.knowledge import TOLD_US
 from service.simulator.policies import PRESETS
+from service.simulator.reservations import TraceReservation, parse
 from service.simulator.runs import JobRun, Spell
 from service.simulator.trace import SECOND, Cluster, TraceJob
-from tests.support.traces import COST, job, run, spells, traces
+from tests.support.traces import COST, RESERVED, job, run, spells, traces
 from torchyard.spec.policy import Policy
 
 MINUTE = 60 * SECOND
@@ -354,3 +355,141 @@ def test_how_many_have_ended_is_told_on_the_way() -> None:
     told: list[int] = []
     simulate([job(at, 1) for at in range(600)], Cluster(nodes=1, gpus=1), PRESETS["fifo"], 0, tell=told.append)
     assert told == [256, 512]
+
+
+GIB = 1 << 30
+
+
+def test_jobs_share_a_gpu_as_far_as_its_memory_goes() -> None:
+    """Three of 30 GiB fit on a GPU of 80 only by two; who wants one whole waits until both are gone."""
+    jobs = [*(job(at, 100, share=30 * GIB) for at in (0, 1, 2)), job(3, 10)]
+    assert spells(run("fifo", jobs, memory=80 * GIB)) == [[(0, 100)], [(1, 101)], [(100, 200)], [(200, 210)]]
+    done = run("fifo", jobs, gpus=2, memory=80 * GIB)
+    assert spells(done) == [[(0, 100)], [(1, 101)], [(2, 102)], [(101, 111)]]
+    assert [one.gpus for one in done] == [0.375, 0.375, 0.375, 1]
+
+
+def test_what_shares_is_charged_its_part() -> None:
+    """An hour of GPU time is four of a quarter: a fifth that comes later waits until the week is over."""
+    jobs = [*(job(number * 3600, 3600, share=20 * GIB) for number in range(4)), job(15_000, 60)]
+    done = run("fifo", jobs, memory=80 * GIB, quotas={"users": {"ada": {"max_gpu_hours": 1}}})
+    assert [one.spells[0].start_us // SECOND for one in done[:4]] == [0, 3600, 7200, 10_800]
+    assert done[4].spells[0].start_us > 6 * DAY_US
+
+
+@pytest.mark.parametrize(
+    ("share", "memory", "message"),
+    [
+        (GIB, 0, r"line 0, gpu_share: say how much memory each GPU has, such as --gpu-memory 80GiB"),
+        (90 * GIB, 80 * GIB, r"line 0, gpu_share: 90.0 GiB are more than a GPU has, 80.0 GiB: give more"),
+    ],
+)
+def test_a_share_that_can_never_fit_is_named(share: int, memory: int, message: str) -> None:
+    with pytest.raises(TraceError, match=message):
+        run("fair", [job(0, 10, share=share)], memory=memory)
+
+
+def test_a_reservation_is_for_its_users_alone_and_for_what_is_gone_before() -> None:
+    jobs = [job(0, 400, gpus=2, estimate=400), job(10, 50, estimate=50, gpus=2), job(20, 100, user="bob", gpus=2)]
+    done = run("fifo-backfill", jobs, gpus=2, reservations=["300,900,,2,bob,,,"])
+    assert spells(done) == [[(900, 1300)], [(10, 60)], [(60, 160)]]
+    late = run(
+        "fifo-backfill", [*jobs[:1], job(400, 100, user="bob", gpus=2)], gpus=2, reservations=["300,900,,2,bob,,,"]
+    )
+    assert spells(late) == [[(900, 1300)], [(400, 500)]]
+
+
+def test_who_can_be_stopped_is_in_time_for_a_reservation() -> None:
+    """As long before as a checkpoint may take: 300 s."""
+    jobs = [job(0, 20_000), job(3600, 60, user="bob")]
+    done = run("fair", jobs, reservations=["3600,7200,,1,bob,,,"])
+    assert spells(done) == [[(0, 3300), (7200, 23_930)], [(3600, 3660)]]
+
+
+def test_a_reservation_is_not_known_before_it_is_made_nor_after_it_is_cancelled() -> None:
+    jobs = [job(0, 1000, estimate=1000), job(1100, 1000, estimate=1000)]
+    made = run("fifo-backfill", jobs, reservations=["500,2600,,1,bob,,400,"])
+    assert spells(made) == [[(0, 1000)], [(2600, 3600)]]
+    cancelled = run("fifo-backfill", jobs, reservations=["500,2600,,1,bob,,400,1500"])
+    assert spells(cancelled) == [[(0, 1000)], [(1500, 2500)]]
+
+
+def test_nothing_runs_on_a_node_in_maintenance_and_work_is_kept_if_it_can_be() -> None:
+    jobs = [job(0, 5000), job(0, 5000, stoppable=False, restartable=False)]
+    done = run("fair", jobs, gpus=2, reservations=["3600,7200,0,,,1,,"])
+    assert spells(done) == [[(0, 3300), (7200, 8930)], [(0, 3300), (7200, 12_230)]]
+    assert [one.restarts for one in done] == [0, 0], "nobody was put back for another"
+    other = run("fair", jobs[:1], nodes=2, reservations=["3600,7200,0,,,1,,"])
+    assert spells(other) == [[(0, 3300), (3300, 5030)]], "on the other node"
+
+
+WINDOWS = st.builds(
+    lambda first, lasts, what, made: f"{first},{first + lasts},{what},{made},",
+    st.integers(0, 10_000),
+    st.integers(1, 10_000),
+    st.sampled_from(["0,,,1", "1,,,1", "0;1,,,1", ",1,bob,", ",2,ada,", ",4,cy,", "0,,bob,", "1,,ada;bob,"]),
+    st.sampled_from(["", "0", "5000"]),
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    policy=POLICIES,
+    jobs=traces(flags=True, shares=(0, 0, 10 * GIB, 30 * GIB)),
+    windows=st.lists(WINDOWS, max_size=3),
+)
+def test_shares_reservations_and_maintenance_hold_in_every_trace(
+    policy: str, jobs: list[TraceJob], windows: list[str]
+) -> None:
+    cluster = Cluster(nodes=2, gpus=2, gpu_memory=80 * GIB)
+    done = run(policy, jobs, gpus=2, nodes=2, memory=80 * GIB, reservations=windows, quotas=QUOTAS_OF_GPUS)
+    assert [one.job for one in done] == jobs
+    for one in done:
+        worked = sum(spell.end_us - spell.start_us - spell.lost_us for spell in one.spells)
+        assert worked == one.job.duration_us
+    _never_beyond_a_gpu(done)
+    assert _most_whole_at_once(done, "ada") <= 4
+    for window in parse([RESERVED, *windows], cluster):
+        for one in done:
+            for spell in one.spells:
+                _keeps_out(one, spell, window)
+
+
+QUOTAS_OF_GPUS = {"users": {"ada": {"max_gpus": 4}}}
+
+
+def _never_beyond_a_gpu(done: list[JobRun]) -> None:
+    """Of each GPU no more memory is given out at a moment than it has; who has it whole has all of it."""
+    changes: dict[str, list[tuple[int, int]]] = {}
+    for one in done:
+        for spell in one.spells:
+            for placement in spell.placements if spell.end_us > spell.start_us else ():
+                for uuid in placement.uuids:
+                    taken = one.job.gpu_share or 80 * GIB
+                    changes.setdefault(uuid, []).extend([(spell.start_us, taken), (spell.end_us, -taken)])
+    for each in changes.values():
+        assert max(accumulate(taken for _, taken in sorted(each))) <= 80 * GIB
+
+
+def _most_whole_at_once(done: list[JobRun], user: str) -> int:
+    """Most GPUs of a user at a moment, one that is shared counting as one."""
+    changes = sorted(
+        change
+        for one in _of(done, user)
+        for spell in one.spells
+        for gpus in [sum(len(placement.uuids) for placement in spell.placements)]
+        for change in ((spell.start_us, gpus), (spell.end_us, -gpus))
+    )
+    return max(accumulate(gpus for _, gpus in changes), default=0)
+
+
+def _keeps_out(one: JobRun, spell: Spell, window: TraceReservation) -> None:
+    """Nobody runs across a maintenance, and nobody begins on whole nodes that are reserved for others."""
+    info, nodes = window.info, {placement.node for placement in spell.placements}
+    first_us = max(info.starts_us, window.made_us or info.starts_us)
+    if not nodes & info.nodes or first_us >= window.over_us or spell.end_us == spell.start_us:
+        return
+    if info.maintenance:
+        assert spell.end_us <= first_us or window.over_us <= spell.start_us
+    elif one.job.user not in info.users:
+        assert not first_us <= spell.start_us < window.over_us

@@ -90,12 +90,29 @@ def test_quotas_that_are_wrong_name_the_field(trace: str, quotas: Path, capsys: 
     )
 
 
+def test_reservations_and_shares_change_the_figures(
+    trace: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """bob's two hours would be over at 10,920; the GPUs are kept for eve from 9,000 on: he is stopped for her."""
+    path = tmp_path / "reserved.csv"
+    path.write_text("start_time,end_time,gpus,users\n9000,12600,2,eve\n")
+    words = [trace, "--gpus", "2", "--json"]
+    assert main([*words, "--reservations", str(path)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["makespan"] > 12_600
+    assert found["reserved_idle"] > 0
+    path.write_text("start_time,end_time,gpus,users\n9000,12600,3,eve\n")
+    assert main([*words, "--reservations", str(path)]) == 1
+    assert capsys.readouterr().err == (f"simulate: {path}: line 2, gpus: '3' is not a number of GPUs from 1 to 2\n")
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["--gpus", "none"], "'none' is not a whole number from 1"),
         (["--gpus", "2", "--plot", "plot.gif"], r"is no picture: end it with .png or .svg"),
         (["--gpus", "2", "--plot", "/nowhere/at-all/plot.png"], "there is no folder /nowhere/at-all"),
+        (["--gpus", "2", "--gpu-memory", "big"], "'big' is not a size: write bytes, or 512MiB"),
         (["--gpus", "2", "--preemption-cost", "x"], "'x' is not a whole number of seconds"),
     ],
 )

@@ -9,7 +9,7 @@ from tests.support.traces import job, run
 KEYS = [
     "mean_jct", "p50_jct", "p99_jct", "mean_wait", "p99_wait",
     "utilization", "makespan", "jain", "preemptions", "gpu_seconds_lost", "restarts", "mean_slowdown",
-    "avoidable_idle", "kept_idle",
+    "avoidable_idle", "kept_idle", "reserved_idle",
 ]  # fmt: skip
 
 

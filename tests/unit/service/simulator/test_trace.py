@@ -75,6 +75,13 @@ def test_flags_are_0_or_1_and_1_where_nothing_is_said() -> None:
         parse(lines("0,60,1,yes", head=f"{HEAD},reports"))
 
 
+def test_a_share_is_a_size() -> None:
+    found = parse(lines("0,60,1,10GiB", "0,60,1,0", "0,60,1,", head=f"{HEAD},gpu_share"))
+    assert [job.gpu_share for job in found] == [10 * 2**30, 0, 0]
+    with pytest.raises(TraceError, match=r"line 2, gpu_share: 'half' is not a size: write bytes, or 512MiB"):
+        parse(lines("0,60,1,half", head=f"{HEAD},gpu_share"))
+
+
 def test_missing_columns_are_named() -> None:
     with pytest.raises(TraceError, match=r"line 1: no column duration, num_gpus"):
         parse(["submit_time\n", "0\n"])
@@ -101,6 +108,7 @@ def test_a_spreadsheets_mark_at_the_beginning_is_no_part_of_a_name(tmp_path: Pat
         submit_us=st.integers(0, 10**14),
         duration_us=st.integers(0, 10**13),
         gpus=st.integers(1, 64),
+        gpu_share=st.integers(0, 10**12),
         user=st.sampled_from(["ada", "bob, jr.", 'the "one"']),
         project=st.just("vision"),
         priority=st.integers(0, 3),

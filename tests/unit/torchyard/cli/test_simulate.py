@@ -45,6 +45,15 @@ def test_quotas_are_passed_on(trace: Path, tmp_path: Path) -> None:
     assert json.loads(done.stdout)["makespan"] == pytest.approx(60)
 
 
+def test_shares_and_reservations_are_passed_on(tmp_path: Path) -> None:
+    (tmp_path / "trace.csv").write_text("submit_time,duration,num_gpus,gpu_share\n0,60,1,20GiB\n0,60,1,20GiB\n")
+    (tmp_path / "reserved.csv").write_text("start_time,end_time,nodes,maintenance\n0,30,0,1\n")
+    words = ("--gpus", "1", "--gpu-memory", "40GiB", "--reservations", "reserved.csv", "--json")
+    done = yard("trace.csv", *words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["makespan"] == pytest.approx(90)
+
+
 def test_a_mistake_in_the_trace_is_told_once(trace: Path, tmp_path: Path) -> None:
     done = yard(str(trace), "--gpus", "1", cwd=tmp_path)
     assert done.returncode == 1

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from service.scheduler.explain.idle_time import IdleTime, idle_gpus
 from service.scheduler.model.jobs import IneligibleReason, ReservationInfo, TenantAccount
+from service.scheduler.model.nodes import ClosedReason
 from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.decide import SchedulingPass
 from service.simulator.engine import simulate
@@ -40,8 +41,8 @@ def test_a_quota_makes_nothing_idle() -> None:
     assert idle("fifo", [job(0, 100), job(10, 100)], ada={"max_gpus": 1}) == (0, 0)
 
 
-def after_a_pass(world: SchedulerState, policy: Policy = Policy()) -> tuple[int, int]:  # noqa: B008  frozen
-    """Avoidable and kept GPUs once the policy has decided."""
+def after_a_pass(world: SchedulerState, policy: Policy = Policy()) -> tuple[int, int, int]:  # noqa: B008  frozen
+    """Avoidable, kept and reserved GPUs once the policy has decided."""
     done = SchedulingPass(world, NOW, policy)
     done.run()
     return idle_gpus(world, done.cluster, NOW, policy, done.decided)
@@ -53,23 +54,33 @@ BEHIND = worlds.job(2, remaining=known(5 * HOUR))
 
 
 def test_a_live_gpu_that_is_held_for_a_blocked_job_is_kept() -> None:
-    assert after_a_pass(state(node_info(gpus=2), HOLDER, WIDE, BEHIND)) == (0, 1)
+    assert after_a_pass(state(node_info(gpus=2), HOLDER, WIDE, BEHIND)) == (0, 1, 0)
 
 
 def test_a_live_gpu_is_not_idle_if_nobody_who_may_start_fits() -> None:
-    assert after_a_pass(state(node_info(gpus=2), HOLDER, WIDE)) == (0, 0)
-    assert after_a_pass(state(node_info(gpus=2), HOLDER, worlds.job(3, gpu_type="h100"))) == (0, 0)
-    assert after_a_pass(state(node_info(gpus=2), HOLDER, worlds.job(3, ineligible=IneligibleReason.HELD))) == (0, 0)
+    assert after_a_pass(state(node_info(gpus=2), HOLDER, WIDE)) == (0, 0, 0)
+    assert after_a_pass(state(node_info(gpus=2), HOLDER, worlds.job(3, gpu_type="h100"))) == (0, 0, 0)
+    assert after_a_pass(state(node_info(gpus=2), HOLDER, worlds.job(3, ineligible=IneligibleReason.HELD))) == (0, 0, 0)
     over = state(node_info(gpus=2), HOLDER, WIDE, BEHIND, users={"ann": TenantAccount(max_gpus=0)})
-    assert after_a_pass(over) == (0, 0)
+    assert after_a_pass(over) == (0, 0, 0)
 
 
-def test_a_live_gpu_is_not_idle_if_a_job_gets_it_or_it_is_reserved() -> None:
-    assert after_a_pass(state(node_info(gpus=2), worlds.job(3, gpus=1), worlds.job(4, gpus=1))) == (0, 0)
+def test_a_live_gpu_is_not_idle_if_a_job_gets_it() -> None:
+    assert after_a_pass(state(node_info(gpus=2), worlds.job(3, gpus=1), worlds.job(4, gpus=1))) == (0, 0, 0)
+
+
+def test_a_live_gpu_is_reserved_that_a_waiting_job_would_have_but_for_a_reservation() -> None:
     reserved = ReservationInfo(id="res", name="demo", starts_us=NOW - HOUR, ends_us=NOW + HOUR, gpus=1)
-    assert after_a_pass(state(node_info(gpus=2), HOLDER, reserved, BEHIND)) == (0, 0)
+    assert after_a_pass(state(node_info(gpus=2), HOLDER, reserved, BEHIND)) == (0, 0, 1)
+    assert after_a_pass(state(node_info(gpus=2), HOLDER, reserved)) == (0, 0, 0), "nobody waits"
+    assert after_a_pass(state(node_info(gpus=2), HOLDER, reserved, WIDE)) == (0, 0, 0), "nobody who waits fits"
+    work = ReservationInfo(
+        id="res", name="fans", starts_us=NOW, ends_us=NOW + HOUR, maintenance=True, nodes=frozenset("b")
+    )
+    closed = node_info("b", gpus=3, closed=ClosedReason.DRAINING, maintenance="res")
+    assert after_a_pass(state(node_info(gpus=1), closed, HOLDER, work, BEHIND)) == (0, 0, 3)
 
 
 def test_a_live_gpu_that_stands_behind_a_blocked_job_is_avoidable() -> None:
     strict = Policy(backfill=False, preemption=False, time_slice=None)
-    assert after_a_pass(state(node_info(gpus=2), HOLDER, WIDE, BEHIND), strict) == (1, 0)
+    assert after_a_pass(state(node_info(gpus=2), HOLDER, WIDE, BEHIND), strict) == (1, 0, 0)
