@@ -99,7 +99,7 @@ def resources_of(spec: JobSpec) -> ResourceRequest:
     """
     backend = None if spec.recipe is None else spec.recipe.backend
     asked = (getattr(spec.resources, name) for name in _ASKED)
-    return _resources(backend == _GPU_BACKEND, spec.isolated, *asked)
+    return _resources(backend == _GPU_BACKEND, spec.isolated, bool(spec.secrets), *asked)
 
 
 #: The backend whose ranks need a GPU each.
@@ -112,6 +112,7 @@ _ASKED = ("gpus", "gpu_memory_min", "gpu_share", "gpu_type", "labels", "cpus", "
 def _resources(
     gpus_alone: bool,
     isolated: bool,
+    secrets: bool,
     gpus: int | None,
     gpu_memory_min: int | None,
     gpu_share: int | None,
@@ -129,6 +130,7 @@ def _resources(
         gpu_type=(gpu_type or "").lower(),
         gpus_alone=gpus_alone,
         isolated=isolated,
+        secrets=secrets,
         labels=frozenset(labels or ()),
         cpus=cpus or (0 if gpus else 1),
         memory=memory or 0,
@@ -215,13 +217,19 @@ def _common(row: LoadedJob) -> dict[str, Any]:
         "user": row.user_id,
         "project": row.project,
         "priority": row.priority,
-        "resources": _resources(spec.backend == _GPU_BACKEND, spec.isolated, *map(_plain, map(resources.get, _ASKED))),
+        "resources": _resources(
+            spec.backend == _GPU_BACKEND,
+            spec.isolated,
+            bool(spec.secrets),
+            *map(_plain, map(resources.get, _ASKED)),
+        ),
         "nodes": spec.nodes,
         "group": row.group_id,
         "eligible_us": row.eligible_us,
         "ran_us": row.ran_us,
         "limit_us": spec.time_limit_us,
         "pinned": spec.preemptible is False,
+        "recipe": spec.recipe is not None,
     }
 
 

@@ -75,9 +75,13 @@ class NodeLoader:
     def _info(self, node: _LoadedNode, devices: tuple[_LoadedDevice, ...]) -> tuple[tuple[Any, ...], NodeInfo]:
         closed, labels = self._closed(node), frozenset(node.labels or ())
         words = node.capabilities or ()
-        knows_shares, isolates = Capability.GPU_SHARE in words, Capability.NETWORK_ISOLATION in words
+        knows = {
+            "knows_shares": Capability.GPU_SHARE in words,
+            "knows_secrets": Capability.SECRETS in words,
+            "isolates": Capability.NETWORK_ISOLATION in words,
+        }
         drains = node.maintenance, node.drain_message
-        key = (node.cpus, node.memory, labels, knows_shares, isolates, closed, drains, devices)
+        key = (node.cpus, node.memory, labels, knows, closed, drains, devices)
         known = self._known.get(node.name)
         if known is not None and known[0] == key:
             return known
@@ -90,8 +94,7 @@ class NodeLoader:
             labels=labels,
             maintenance=node.maintenance,
             drain_message=node.drain_message,
-            knows_shares=knows_shares,
-            isolates=isolates,
+            **knows,
         )
         return key, info
 

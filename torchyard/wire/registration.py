@@ -37,6 +37,8 @@ class Capability(StrEnum):
     GPU_LIMIT = "gpu-limit"
     #: Jobs with `network: isolated`: the worker is root, and the kernel lets it make network namespaces.
     NETWORK_ISOLATION = "network-isolation"
+    #: Jobs that name secrets (`secrets`).
+    SECRETS = "secrets"
 
 
 class Register(Message):

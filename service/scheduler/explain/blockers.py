@@ -39,7 +39,7 @@ class Obstacle(StrEnum):
     CLOSED = "closed"
     #: The node has CPU slots, and the job needs GPUs: `lack`.
     NO_GPUS = "no-gpus"
-    #: The node's worker is too old for it.
+    #: The node's worker is too old for it: `lack` is what it does not know.
     OUTDATED = "outdated"
     #: The node runs no jobs of its owner, who has no UNIX account there.
     ACCOUNT = "account"
@@ -172,8 +172,8 @@ def _of_node(
         return None
     if info.closed is not None:
         return Blocker(obstacle=Obstacle.CLOSED, node=node, closed=info.closed)
-    if info.outdated(request.resources):
-        return Blocker(obstacle=Obstacle.OUTDATED, node=node)
+    if (unknown := info.outdated(request.resources)) is not None:
+        return Blocker(obstacle=Obstacle.OUTDATED, node=node, lack=unknown)
     if info.usable.lack(request.resources) is not None:
         return Blocker(obstacle=Obstacle.UNUSABLE, node=node, lack=info.usable.lack(request.resources))
     short = _short(state, request, before.capacities[node])

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from service.infra import times
 from service.scheduler.explain.idle import IdleReason, NodeIdleDevices
 from service.scheduler.explain.names import NAMED, Names
-from service.scheduler.explain.node_reasons import STOPPABLE, closed_words
+from service.scheduler.explain.node_reasons import closed_words, stoppable
 from service.scheduler.explain.reason_inputs import moment
 from service.scheduler.model.nodes import counted
 from service.scheduler.model.state import SchedulerState
@@ -102,5 +102,6 @@ def _unstoppable(state: SchedulerState, names: Names, idle: NodeIdleDevices) -> 
         say = "say" if len(jobs) > 1 else "says"
         have = "have" if len(jobs) > 1 else "has"
         why = f"{say} `preemptible: false`" if pinned else f"{have} written no checkpoint that was verified"
-        line = "without that line a job can be stopped once it has a checkpoint" if pinned else STOPPABLE
+        unpinned = "without that line a job can be stopped once it has a checkpoint"
+        line = unpinned if pinned else stoppable(state, jobs)
         yield f"{names.of_jobs(jobs)} cannot be stopped, since {'they' if len(jobs) > 1 else 'it'} {why}: {line}"

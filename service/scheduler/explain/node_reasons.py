@@ -9,8 +9,10 @@ from service.scheduler.explain.availability import available_at
 from service.scheduler.explain.blockers import Blocker, Obstacle
 from service.scheduler.explain.reason_inputs import ReasonInputs, moment
 from service.scheduler.model.nodes import ClosedReason, NodeInfo, wanted
+from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.maintenance import takes_jobs_us
 from torchyard.api import Reason
+from torchyard.ids import JobId
 from torchyard.quantities import format_size
 
 _CLOSED = {
@@ -19,17 +21,25 @@ _CLOSED = {
     ClosedReason.DISK_FLOOR: "is short of disk: nothing starts there until space is freed",
     ClosedReason.SERVICE_DISK: "gets no new jobs since the service's own disk is nearly full: free space on it",
 }
-#: Advice on how to make a job preemptible.
-STOPPABLE = (
+_SCRIPT_SAVES = (
     "a script that calls `run = torchyard.attach(model=model, optimizer=optimizer, loader=loader)` writes some by "
-    "itself, and a job that may start over says `restartable: true` in its spec (`yard submit --set restartable=true`)"
+    "itself"
 )
+_RECIPE_SAVES = "the built-in trainer writes one by itself, and at once for `yard checkpoint JOB`"
+_STARTS_OVER = "a job that may start over says `restartable: true` in its spec (`yard submit --set restartable=true`)"
 _SHORT = frozenset({Obstacle.GPUS, Obstacle.CPUS, Obstacle.MEMORY})
 
 
 def closed_words(reason: ClosedReason) -> str:
     """Return why a node takes no jobs, in words that follow its name."""
     return _CLOSED[reason]
+
+
+def stoppable(state: SchedulerState, jobs: Iterable[JobId]) -> str:
+    """Return advice on how running jobs become preemptible."""
+    recipes = {state.running[job].recipe for job in jobs}
+    saves = [words for recipe, words in ((False, _SCRIPT_SAVES), (True, _RECIPE_SAVES)) if recipe in recipes]
+    return f"{'; '.join(saves)}, and {_STARTS_OVER}"
 
 
 def closed(given: ReasonInputs, blocker: Blocker) -> Reason:
@@ -48,7 +58,7 @@ def no_gpus(_given: ReasonInputs, blocker: Blocker) -> Reason:
 
 
 def outdated(_given: ReasonInputs, blocker: Blocker) -> Reason:
-    what = f"needs a worker that knows shared GPUs: node {blocker.node} runs an older one; upgrade it"
+    what = f"needs a worker that knows {blocker.lack}: node {blocker.node} runs an older one; upgrade it"
     return Reason(code="outdated", message=what)
 
 
@@ -127,7 +137,7 @@ def unstoppable(given: ReasonInputs, found: Iterable[Blocker]) -> Iterable[Reaso
     if jobs:
         have, they = ("have", "they") if len(jobs) > 1 else ("has", "it")
         cannot = f"{have} written no checkpoint that was verified, so {they} cannot be stopped for others"
-        message = f"{given.names.of_jobs(jobs)} {cannot}: {STOPPABLE}"
+        message = f"{given.names.of_jobs(jobs)} {cannot}: {stoppable(given.state, jobs)}"
         yield Reason(code="unstoppable", message=message, jobs=jobs)
 
 

@@ -85,6 +85,8 @@ class JobInfo:
     pinned: bool = False
     #: It may be put back after its trial and started from the beginning, as long as it cannot be stopped otherwise.
     restartable: bool = False
+    #: The built-in trainer runs it, which saves by itself.
+    recipe: bool = False
 
     @property
     def gpus(self) -> int:

@@ -27,6 +27,8 @@ class ResourceRequest:
     labels: frozenset[str] = frozenset()
     #: Its processes have a network of their own.
     isolated: bool = False
+    #: It gets values of secrets.
+    secrets: bool = False
     cpus: int = 0
     memory: int = 0
     #: Nodes that run no jobs of its owner: they have no UNIX account there.
@@ -125,12 +127,16 @@ class NodeInfo:
     drain_message: str | None = None
     #: Its worker supports jobs that share a GPU; an older version does not.
     knows_shares: bool = True
+    #: Its worker gives jobs their secrets; an older version refuses such jobs.
+    knows_secrets: bool = True
     #: Its worker can give a job a network of its own.
     isolates: bool = True
 
-    def outdated(self, resources: ResourceRequest) -> bool:
-        """Return whether the node's worker is too old for the job."""
-        return bool(resources.gpu_share) and not self.knows_shares
+    def outdated(self, resources: ResourceRequest) -> str | None:
+        """Return in words what the job needs and the node's worker is too old for; None if there is none."""
+        if resources.gpu_share and not self.knows_shares:
+            return "shared GPUs"
+        return "secrets" if resources.secrets and not self.knows_secrets else None
 
     def offers(self, resources: ResourceRequest) -> bool:
         """Return whether the node has the labels and the kind of network that the job asks for."""

@@ -14,7 +14,7 @@ from tests.support import box
 from tests.support.live import Live
 from tests.support.wait import until
 from torchyard.states import StopReason
-from torchyard.wire import Result, ResultKind
+from torchyard.wire import Capability, Result, ResultKind
 
 SECOND = 1_000_000
 
@@ -92,13 +92,24 @@ def test_fewer_gpus_and_a_shared_card(live: Live) -> None:
     starts(live, take(live, job, alternatives(live, job)[0]))
 
 
-def test_a_shared_card_needs_a_worker_that_knows_it(live: Live) -> None:
+@pytest.mark.parametrize(
+    ("asks", "words", "known"),
+    [
+        ({"resources": {"gpu_share": "30GiB"}}, "shared GPUs", Capability.GPU_SHARE),
+        ({"secrets": ["HF_TOKEN"]}, "secrets", Capability.SECRETS),
+    ],
+)
+def test_a_worker_that_is_too_old_for_a_job_does_not_get_it(
+    live: Live, asks: dict[str, Any], words: str, known: Capability
+) -> None:
     add_node(live, capabilities=None)
-    job = submit(live, resources={"gpu_share": "30GiB"})
+    live.client.put("/api/v1/secrets/HF_TOKEN", json={"value": "x"}).raise_for_status()
+    job = submit(live, **asks)
     (reason,) = why(live, job["id"])["reasons"]
-    assert (reason["code"], "node box runs an older one; upgrade it" in reason["message"]) == ("outdated", True)
+    message = f"needs a worker that knows {words}: node box runs an older one; upgrade it"
+    assert (reason["code"], reason["message"]) == ("outdated", message)
     with live.context.db.write() as tx:
-        tx.execute(update(Node).values(capabilities=["gpu-share"]))
+        tx.execute(update(Node).values(capabilities=[known]))
     live.context.wake_scheduler()
     starts(live, job)
 

@@ -24,7 +24,10 @@ export function Mine({ user, hours }: { user: string; hours: number }) {
       <Notice error={error} />
       {jobs?.length === 0 && (
         <div className="pad mine-empty">
-          <p className="soft">Your jobs stand here while they run or wait, and for a day after they end. Submit one:</p>
+          <p className="soft">
+            Your jobs stand here while they run or wait, and for a day after they end.{" "}
+            <Link to="/submit">Submit one here</Link>, or from a shell:
+          </p>
           <Command text="yard run --gpus 1 -- python train.py" />
         </div>
       )}

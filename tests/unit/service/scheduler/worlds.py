@@ -21,7 +21,17 @@ HOUR = 60 * MINUTE
 DAY = 24 * HOUR
 #: A moment like any other.
 NOW = 1_700_000_000 * SECOND
-_RESOURCES = ("gpu_memory_min", "gpu_share", "gpu_type", "labels", "isolated", "cpus", "memory", "excluded_nodes")
+_RESOURCES = (
+    "gpu_memory_min",
+    "gpu_share",
+    "gpu_type",
+    "labels",
+    "isolated",
+    "secrets",
+    "cpus",
+    "memory",
+    "excluded_nodes",
+)
 
 
 def slot(index: int, node: str = "a", memory: int = 80 * GIB, **fields: Any) -> Slot:
@@ -160,6 +170,7 @@ def _resources(random: Random) -> ResourceRequest:
         gpu_type=random.choice(["", "", "", "", "h100"]),
         labels=random.choice([frozenset()] * 5 + [frozenset({"fast"})]),
         isolated=random.random() < 0.1,
+        secrets=random.random() < 0.1,
         cpus=max(random.choice([0, 0, 0, 1, 6]), 0 if gpus else 1),
         memory=random.choice([0, 0, 8 * GIB]),
         excluded_nodes=random.choice([frozenset()] * 7 + [frozenset("a")]),
@@ -210,6 +221,7 @@ def _info(random: Random, node: str) -> NodeInfo:
         memory=random.randint(0, 64) * GIB,
         labels=random.choice([frozenset(), frozenset({"fast"})]),
         knows_shares=random.random() < 0.8,
+        knows_secrets=random.random() < 0.8,
         isolates=random.random() < 0.8,
     )
 

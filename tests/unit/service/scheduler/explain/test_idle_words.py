@@ -1,5 +1,7 @@
 """Why devices are idle, in words, with the line that would change it."""
 
+from dataclasses import replace
+
 from service.scheduler.explain import idle_words
 from service.scheduler.explain.idle import IdleReason, NodeIdleDevices
 from service.scheduler.explain.names import Names, Title
@@ -22,6 +24,17 @@ def test_for_whom_until_when_and_the_line() -> None:
     )
     assert "torchyard.attach" in said
     assert "--set restartable=true" in said
+
+
+def test_the_built_in_trainer_is_not_told_to_attach() -> None:
+    world = state(node_info(gpus=3), running(1, "a0", recipe=True), running(2, "a1"), job(1, gpus=3))
+    few = NodeIdleDevices(node="a", uuids=("a2",), reason=IdleReason.TOO_FEW, job="j1", unstoppable=("r1",))
+    said = idle_words.words(world, NAMES, few)
+    assert "the built-in trainer writes one by itself, and at once for `yard checkpoint JOB`, and a job that" in said
+    assert "torchyard.attach" not in said
+    both = idle_words.words(world, NAMES, replace(few, unstoppable=("r1", "r2")))
+    assert "torchyard.attach" in both
+    assert "the built-in trainer" in both
 
 
 def test_one_that_refuses_is_told_by_its_line() -> None:

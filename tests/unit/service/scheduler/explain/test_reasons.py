@@ -233,6 +233,12 @@ def test_a_worker_that_is_too_old() -> None:
     assert (holds.code, old.code) == ("gpus", "outdated")
     assert old.message == "needs a worker that knows shared GPUs: node a runs an older one; upgrade it"
     assert first(state(waits(1), nodes=nodes)).code == "starting", "for whole GPUs it will do"
+    nodes = (replace(node("a"), knows_secrets=False),)
+    found = first(state(waits(1, secrets=True), nodes=nodes))
+    assert (found.code, found.message) == (
+        "outdated",
+        "needs a worker that knows secrets: node a runs an older one; upgrade it",
+    )
 
 
 def test_who_comes_first() -> None:
