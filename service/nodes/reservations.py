@@ -181,6 +181,11 @@ def since(tx: Connection, since_us: int, now: int) -> list[sharing.Reservation]:
     return _present(tx, to_come(tx, since_us), now)
 
 
+def ever_since(tx: Connection, since_us: int, now: int) -> list[sharing.Reservation]:
+    """Return reservations that were not over at a moment, cancelled ones too, by their start."""
+    return _present(tx, [each for each in _all(tx) if each.ends_us > since_us], now)
+
+
 def _all(tx: Connection) -> list[ReservationRecord]:
     query = select(Reservation.__table__).order_by(Reservation.starts_us, Reservation.id)
     return ReservationRecord.all(tx.execute(query))
@@ -220,6 +225,7 @@ def _present(tx: Connection, records: Sequence[ReservationRecord], now: int) -> 
             ends_at=moment(each.ends_us),
             created_by=names[each.created_by],
             created_at=moment(each.created_us),
+            cancelled_at=None if each.cancelled_us is None else moment(each.cancelled_us),
         )
         for each in records
     ]

@@ -29,9 +29,10 @@ from service.db.records.record import Record
 from service.db.records.spec import StoredSpec
 from service.errors import ProblemError, field_problem
 from service.jobs.present import PRIORITIES
+from service.nodes import reservations
 from torchyard.api.sharing import Entitlement, PolicyOutcome, UserOutcome, WhatIf, WhatIfAnswer
 from torchyard.export import history
-from torchyard.export.history import TraceRow
+from torchyard.export.history import ReservationRow, TraceRow
 from torchyard.files import policies
 from torchyard.spec.policy import Policy
 from torchyard.states import JOB_FINAL
@@ -62,18 +63,25 @@ class _EndedJob(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class _Setting:
-    """Jobs and nodes over which the policies are played, the quotas, and the policy that holds now."""
+    """Jobs and nodes over which the policies are played, quotas, reservations, and the policy that holds now."""
 
     jobs: Sequence[TraceRow]
     nodes: int
     gpus: int
+    #: Of the largest GPU, in bytes.
+    gpu_memory: int
+    reservations: Sequence[ReservationRow]
     quotas: Mapping[str, Mapping[str, Mapping[str, float]]]
     before: Policy
 
     @property
     def fitting(self) -> Sequence[TraceRow]:
         """The jobs that could run at all on these nodes."""
-        return [job for job in self.jobs if ceil(job.num_gpus / self.gpus) <= self.nodes]
+        return [
+            job
+            for job in self.jobs
+            if ceil(job.num_gpus / self.gpus) <= self.nodes and job.gpu_share <= self.gpu_memory
+        ]
 
 
 def play(db: Database, asked: WhatIf, now: int) -> WhatIfAnswer:
@@ -84,7 +92,7 @@ def play(db: Database, asked: WhatIf, now: int) -> WhatIfAnswer:
     """
     policy_settings.check(asked.policy)
     with db.read() as tx:
-        setting = _setting(tx, now - asked.weeks * _WEEK_US)
+        setting = _setting(tx, now - asked.weeks * _WEEK_US, now)
     if not setting.fitting:
         came = f"no job with GPUs that came in the last {asked.weeks} weeks and fits on the nodes has ended"
         raise field_problem("weeks", f"{came}: take more")
@@ -97,13 +105,19 @@ def play(db: Database, asked: WhatIf, now: int) -> WhatIfAnswer:
     return _answer(setting, before, after)
 
 
-def _setting(tx: Connection, since_us: int) -> _Setting:
-    counts = tx.execute(select(func.count()).where(Device.present).group_by(Device.node)).scalars().all()
-    gpus = max(counts, default=1)
+def _setting(tx: Connection, since_us: int, now: int) -> _Setting:
+    query = select(Device.node, func.count().label("devices"), func.max(Device.memory).label("memory"))
+    box = tx.execute(query.where(Device.present).group_by(Device.node)).all()
+    devices = {row.node: row.devices for row in box}
+    gpus = max(devices.values(), default=1)
+    nodes = ceil(sum(devices.values()) / gpus)
+    reserved = reservations.ever_since(tx, since_us, now)
     return _Setting(
         jobs=_jobs(tx, since_us),
-        nodes=ceil(sum(counts) / gpus),
+        nodes=nodes,
         gpus=gpus,
+        gpu_memory=max((row.memory for row in box), default=0),
+        reservations=list(history.reservation_rows(reserved, history.numbered(devices, nodes), nodes * gpus)),
         quotas=_quotas(tx),
         before=current_policy(tx),
     )
@@ -139,6 +153,7 @@ def _row(job: _EndedJob) -> TraceRow:
         stoppable=int(job.spec.stoppable(saves=job.saves)),
         restartable=int(job.spec.starts_over),
         reports=int(job.total_steps is not None),
+        gpu_share=job.spec.gpu_share or 0,
     )
 
 
@@ -155,12 +170,15 @@ def _quotas(tx: Connection) -> dict[str, dict[str, dict[str, float]]]:
 
 def _simulate(setting: _Setting, asked: WhatIf) -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory(prefix="yard-what-if-") as folder:
-        trace, quotas = Path(folder, "trace.csv"), Path(folder, "quotas.yaml")
+        trace, quotas, reserved = (Path(folder, name) for name in ("trace.csv", "quotas.yaml", "reserved.csv"))
         with trace.open("w", newline="") as file:
             history.write(setting.fitting, file)
+        with reserved.open("w", newline="") as file:
+            history.write_reservations(setting.reservations, file)
         quotas.write_text(json.dumps(setting.quotas))
         command = [sys.executable, "-P", "-m", "service.simulator", str(trace), "--json", "--by-user"]
         command += ["--gpus", str(setting.gpus), "--nodes", str(setting.nodes), "--quotas", str(quotas)]
+        command += ["--gpu-memory", str(setting.gpu_memory), "--reservations", str(reserved)]
         for name, policy in (("before", setting.before), ("after", asked.policy)):
             path = Path(folder, f"{name}.yaml")
             path.write_text(policies.write(policy))
@@ -214,6 +232,7 @@ def _outcome(found: Mapping[str, Any]) -> PolicyOutcome:
         utilization=found["utilization"],
         avoidable_idle=found["avoidable_idle"],
         kept_idle=found["kept_idle"],
+        reserved_idle=found["reserved_idle"],
         jain=found["jain"],
         preemptions=found["preemptions"],
         restarts=found["restarts"],

@@ -184,6 +184,8 @@ class PolicyOutcome(Resource):
     """Part of the GPU time that was unused while a waiting job would have fitted."""
     kept_idle: float
     """The same, but on GPUs that were held for a blocked or an overdue job."""
+    reserved_idle: float = 0.0
+    """The same, but on GPUs that were reserved for others, or on a node that drained for a maintenance."""
     jain: float
     """Jain's index of fairness over users, at most 1."""
     preemptions: int
@@ -272,6 +274,8 @@ class Reservation(Resource):
     """Who made it."""
     created_at: datetime
     """When it was made."""
+    cancelled_at: datetime | None = None
+    """When it was cancelled; null: it was not."""
 
 
 class UserChanges(Resource):

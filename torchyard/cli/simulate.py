@@ -63,7 +63,9 @@ def simulate(
     from_history: Annotated[
         bool, typer.Option("--from-history", help="Simulate what this box has run, instead of a trace.")
     ] = False,
-    save_trace: Annotated[Path | None, typer.Option(help="With --from-history: keep the trace in this file.")] = None,
+    save_trace: Annotated[
+        Path | None, typer.Option(help="With --from-history: keep the trace in this file, and reservations beside it.")
+    ] = None,
     json: common.Json = False,
 ) -> None:
     """Show what a policy would do with a trace of jobs: the scheduler's own code, without a GPU.
@@ -91,8 +93,10 @@ def simulate(
     options += [] if plot is None else ["--plot", str(plot)]
     options += ["--json"] if json else []
     with tempfile.TemporaryDirectory(prefix="yard-") as folder:
-        path = trace or _history(save_trace or Path(folder) / "trace.csv")
-        code = _simulate(path, options)
+        path = trace or save_trace or Path(folder) / "trace.csv"
+        # What is given by hand comes last, and so counts.
+        known = _history(path, gpus, nodes) if from_history else []
+        code = _simulate(path, [*known, *options])
     if code:
         raise typer.Exit(code)
 
@@ -103,16 +107,27 @@ def _simulate(trace: Path, options: list[str]) -> int:
     return subprocess.run(command, check=False).returncode
 
 
-def _history(path: Path) -> Path:
-    """Write what the box has run as a trace to this file."""
+def _history(path: Path, gpus: int, nodes: int) -> list[str]:
+    """Write what the box has run as a trace to this file, and its reservations beside it; return options for both."""
     from torchyard.exceptions import TorchYardError
     from torchyard.export import history
 
     with common.connect() as client:
         rows = list(history.rows(client))
+        box, reservations = client.nodes(), client.reservations(past=True)
     if not rows:
         raise TorchYardError("no job with GPUs has ended here yet: give a trace instead of --from-history")
     with path.open("w", newline="") as file:
         history.write(rows, file)
     common.note(f"{len(rows):,} jobs that have ended here")
-    return path
+    names = history.numbered({node.name: len(node.devices) for node in box}, nodes)
+    reserved = list(history.reservation_rows(reservations, names, gpus * nodes))
+    memory = max([device.memory for node in box for device in node.devices], default=0)
+    options = ["--gpu-memory", str(memory)]
+    if reserved:
+        beside = path.with_name(f"{path.stem}-reservations.csv")
+        with beside.open("w", newline="") as file:
+            history.write_reservations(reserved, file)
+        common.note(f"{len(reserved):,} reservation{'s' * (len(reserved) > 1)}, maintenance counted in")
+        options += ["--reservations", str(beside)]
+    return options

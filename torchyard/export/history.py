@@ -1,16 +1,18 @@
 """History of a box as a trace for `yard simulate`: who submitted what when, and how long it held its GPUs."""
 
 import csv
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, TextIO
 
+from torchyard.quantities import parse_size
 from torchyard.spec.restarts import starts_over
 from torchyard.states import JOB_FINAL
 
 if TYPE_CHECKING:
     from torchyard.api import Job
+    from torchyard.api.sharing import Reservation
     from torchyard.client.client import Client
 
 
@@ -28,6 +30,25 @@ class TraceRow:
     stoppable: int
     restartable: int
     reports: int
+    #: Bytes of each of its GPUs, if it shares them; 0: it had them to itself.
+    gpu_share: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ReservationRow:
+    """One reservation or maintenance; times in seconds since the epoch, several in a cell set apart by semicolons."""
+
+    start_time: float
+    end_time: float
+    name: str
+    #: Numbers of whole nodes, or else so many GPUs of any.
+    nodes: str
+    gpus: int | None
+    users: str
+    projects: str
+    maintenance: int
+    made_time: float
+    cancel_time: float | None
 
 
 def rows(client: "Client") -> Iterator[TraceRow]:
@@ -44,6 +65,7 @@ def rows(client: "Client") -> Iterator[TraceRow]:
                 stoppable=_stoppable(job),
                 restartable=int(starts_over(job.spec)),
                 reports=int(job.progress is not None and job.progress.total_steps is not None),
+                gpu_share=parse_size(job.spec.get("resources", {}).get("gpu_share") or 0),
             )
 
 
@@ -66,8 +88,46 @@ def _between(start: datetime | None, end: datetime | None) -> float | None:
     return None if start is None or end is None else max((end - start).total_seconds(), 0.0)
 
 
+def numbered(devices: Mapping[str, int], count: int) -> list[str]:
+    """Return the names of the nodes that stand for as many alike, in the order of their numbers: the largest first.
+
+    `devices` is the number of devices of each node.
+    """
+    return sorted(devices, key=lambda name: (-devices[name], name))[:count]
+
+
+def reservation_rows(
+    reservations: Iterable["Reservation"], nodes: Sequence[str], gpus: int
+) -> Iterator[ReservationRow]:
+    """Reservations as they are on these nodes, which have so many GPUs together; what is on other nodes is left out."""
+    for each in reservations:
+        numbers = [str(number) for number, name in enumerate(nodes) if name in each.nodes]
+        if numbers or not each.nodes:
+            yield ReservationRow(
+                start_time=each.starts_at.timestamp(),
+                end_time=each.ends_at.timestamp(),
+                name=each.name,
+                nodes=";".join(numbers),
+                gpus=None if each.gpus is None else min(each.gpus, gpus),
+                users=";".join(each.users),
+                projects=";".join(each.projects),
+                maintenance=int(each.maintenance),
+                made_time=each.created_at.timestamp(),
+                cancel_time=None if each.cancelled_at is None else each.cancelled_at.timestamp(),
+            )
+
+
 def write(rows: Iterable[TraceRow], file: TextIO) -> None:
     """The jobs as CSV, in the order in which they came."""
+    _write(TraceRow, (astuple(row) for row in sorted(rows, key=lambda row: row.submit_time)), file)
+
+
+def write_reservations(rows: Iterable[ReservationRow], file: TextIO) -> None:
+    """The reservations as CSV, by their starts."""
+    _write(ReservationRow, (astuple(row) for row in sorted(rows, key=lambda row: row.start_time)), file)
+
+
+def _write(kind: type[TraceRow | ReservationRow], lines: Iterable[Sequence[object]], file: TextIO) -> None:
     out = csv.writer(file, lineterminator="\n")
-    out.writerow(field.name for field in fields(TraceRow))
-    out.writerows(astuple(row) for row in sorted(rows, key=lambda row: row.submit_time))
+    out.writerow(field.name for field in fields(kind))
+    out.writerows(lines)

@@ -28,6 +28,7 @@ _OUTCOME = sharing.PolicyOutcome(
     utilization=0.81,
     avoidable_idle=0.0,
     kept_idle=0.02,
+    reserved_idle=0.01,
     jain=0.97,
     preemptions=31,
     restarts=4,

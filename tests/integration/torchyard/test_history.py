@@ -4,11 +4,13 @@ import json
 import os
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from tests.support.live import Live
 from tests.support.scripted import agent
 from torchyard import api
+from torchyard.api.sharing import NewReservation
 from torchyard.client.client import Client
 
 
@@ -48,3 +50,7 @@ def test_what_a_quota_would_have_done_with_what_has_run(live_service: Live, clie
     table = simulate(live_service, "--gpus", "4", "--quotas", str(quotas))
     assert "2 jobs of 2 users" in table.stdout
     assert [line.split()[:2] for line in table.stdout.splitlines() if " ada " in line] == [["fair", "ada"]]
+    client.reserve(NewReservation(name="demo", users=("ada",), gpus=2, ends_at=datetime.now(UTC) + timedelta(hours=1)))
+    reserved = simulate(live_service, "--gpus", "4", "--save-trace", str(tmp_path / "trace.csv"), "--json")
+    assert (reserved.returncode, reserved.stderr.splitlines()[1:]) == (0, ["1 reservation, maintenance counted in"])
+    assert (tmp_path / "trace-reservations.csv").read_text().count("demo") == 1

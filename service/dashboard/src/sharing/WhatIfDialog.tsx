@@ -22,6 +22,7 @@ const FIGURES: readonly { label: string; of: (found: PolicyOutcome) => string }[
   { label: "Held by jobs", of: (found) => percent(found.utilization) },
   { label: "Idle, though wanted", of: (found) => percent(found.avoidable_idle) },
   { label: "Idle, kept for a job", of: (found) => percent(found.kept_idle) },
+  { label: "Idle, reserved for others", of: (found) => percent(found.reserved_idle) },
   { label: "Fairness over users (1: even)", of: (found) => found.jain.toFixed(2) },
   { label: "Jobs stopped for others", of: (found) => String(found.preemptions) },
   { label: "Jobs put back to start over", of: (found) => String(found.restarts) },

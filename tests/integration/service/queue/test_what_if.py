@@ -4,9 +4,13 @@ import pytest
 
 from service.db.engine import Database
 from service.errors import ProblemError
+from service.infra.times import moment
+from service.nodes import reservations
 from service.queue import what_if
 from tests.support import box
-from torchyard.api.sharing import WhatIf
+from tests.support.box import GIB
+from tests.support.submissions import ADA
+from torchyard.api.sharing import NewReservation, WhatIf, WhatIfAnswer
 from torchyard.spec.policy import Order, Policy
 
 HOUR = 3600
@@ -55,3 +59,23 @@ def test_what_cannot_be_played_is_refused_with_the_mend(lived: Database, monkeyp
         with pytest.raises(ProblemError, match="take fewer"):
             what_if.play(lived, WhatIf(policy=FIFO), NOW)
     assert what_if.play(lived, WhatIf(policy=FIFO), NOW).jobs == 2, "the next has its turn"
+
+
+def test_reservations_and_shared_gpus_are_played(lived: Database) -> None:
+    """Two of half a GPU ran beside each other; a reservation of both GPUs, cancelled after an hour, held all back."""
+    box.add_user(lived, "cy")
+    for _ in range(2):
+        box.add_ended(lived, came_us=ago(20), ran_s=HOUR, user="user-cy", resources={"gpus": 1, "gpu_share": 10 * GIB})
+    calm = WhatIf(policy=FIFO, weeks=1)
+    assert cys(what_if.play(lived, calm, NOW)) == 0
+    new = NewReservation(name="demo", users=("bob",), gpus=2, ends_at=moment(ago(10)))
+    made = reservations.create(lived, ADA, new, ago(21))
+    reservations.cancel(lived, ADA, made.id, ago(19))
+    found = what_if.play(lived, calm, NOW)
+    assert cys(found) == HOUR
+    assert found.after.reserved_idle > 0
+
+
+def cys(found: WhatIfAnswer) -> float:
+    """Mean wait of cy's jobs under the policy that is asked about."""
+    return next(each.mean_wait_after_s for each in found.users if each.user == "cy")

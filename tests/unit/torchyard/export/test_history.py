@@ -5,9 +5,11 @@ from typing import Any, cast
 
 import pytest
 
-from service.simulator.trace import SECOND, parse
+from service.simulator import reservations
+from service.simulator.trace import SECOND, Cluster, parse
 from tests.support.resources import job
 from torchyard.api import Attempt, Job, Progress, Storage
+from torchyard.api.sharing import Reservation
 from torchyard.client.client import Client
 from torchyard.export import history
 from torchyard.states import AttemptState, JobState
@@ -102,3 +104,33 @@ def test_what_is_written_is_a_trace() -> None:
         '"b", c',
         3600 * SECOND,
     )
+
+
+def test_a_share_is_told_in_bytes() -> None:
+    (row,) = rows(Box(ended(spec={"resources": {"gpus": 1, "gpu_share": "10GiB"}})))
+    assert row.gpu_share == 10 * 2**30
+
+
+def reserved(**changes: Any) -> Reservation:
+    fields = {
+        "id": "res", "name": "demo", "state": "over", "users": ["ada", "bob"], "projects": [], "maintenance": False,
+        "nodes": [], "gpus": 9, "starts_at": at(10), "ends_at": at(20), "created_by": "root", "created_at": at(1),
+    }  # fmt: skip
+    return Reservation.model_validate(fields | changes)
+
+
+def test_reservations_are_written_for_the_nodes_that_stand_for_the_boxs() -> None:
+    names = history.numbered({"a": 2, "b": 4, "c": 4}, 2)
+    assert names == ["b", "c"]
+    works = {"maintenance": True, "users": [], "gpus": None}
+    given = [
+        reserved(cancelled_at=at(15)),
+        reserved(nodes=["c", "a"], starts_at=at(5), **works),
+        reserved(nodes=["a"], **works),
+    ]
+    file = io.StringIO(newline="")
+    history.write_reservations(history.reservation_rows(given, names, 8), file)
+    first, second = reservations.parse(io.StringIO(file.getvalue()), Cluster(nodes=2, gpus=4))
+    assert (first.info.nodes, first.info.maintenance, first.info.gpus) == ({"node1"}, True, None)
+    assert (second.info.gpus, second.info.users) == (8, {"ada", "bob"})
+    assert (second.made_us, second.over_us) == tuple(round(at(when).timestamp() * SECOND) for when in (1, 15))
