@@ -32,6 +32,7 @@ from service.api.routes import (
     queue,
     secrets,
     session,
+    shared,
     sharing,
     snapshots,
     stacks,
@@ -43,6 +44,7 @@ from service.db.engine import Database
 from service.estimation.forecasts import Estimator
 from service.identity import oidc, refusals
 from service.identity.callers import Tokens
+from service.identity.link_tokens import LinkTokens
 from service.identity.refusals import Refusals
 from service.identity.sessions import Codes
 from service.identity.sign_in_limits import SignInLimits
@@ -74,6 +76,7 @@ ROUTERS = (
     people.router,
     secrets.router,
     sharing.router,
+    shared.router,
     notices.router,
     session.router,
     health.router,
@@ -138,6 +141,8 @@ def create_app(settings: ServiceSettings) -> FastAPI:
     app.state.open_streams = OpenStreams(settings.streams_per_user)
     app.state.oidc_attempts = oidc.OidcAttempts(ctx.monotonic)
     app.state.sign_in_limits = SignInLimits(ctx.monotonic)
+    app.state.link_limits = SignInLimits(ctx.monotonic, "public links")
+    app.state.link_tokens = LinkTokens(bootstrap.secret_key(db))
     app.state.refusals = Refusals(ctx.monotonic)
     app.add_middleware(RequestGuard, settings=settings)
     app.add_middleware(Audited, context=ctx, refused=app.state.refusals)

@@ -19,7 +19,7 @@ from torchyard.quantities import SECONDS, parse_duration, parse_size
 #: Settings that count at once when they are read anew; the others count from the next start on.
 RELOADED: Final = frozenset(
     {"disk_floor", "keep_audit_s", "keep_ended_s", "streams_per_user", "unreachable_after_s", "visibility"}
-    | {"unix_administrators", "unix_sign_in"}
+    | {"shared_links", "unix_administrators", "unix_sign_in"}
 )
 
 
@@ -59,6 +59,8 @@ class ServiceSettings:
     """Streams of events that a user may have open: pages of the dashboard, followed logs."""
     visibility: Visibility = "project"
     """Who may read the jobs of projects that do not say it themselves."""
+    shared_links: bool = False
+    """Whether there are public links to jobs."""
     idle_limit_s: int | None = None
     """So long may GPUs of a job without an `idle_limit` do nothing; None: for ever."""
     oidc_issuer: str | None = None
@@ -165,6 +167,7 @@ class ServiceSettings:
             unix_sign_in=found.unix_sign_in,
             unix_administrators=found.unix_administrators,
             secret_key_file=found.secret_key_file,
+            shared_links=found.shared_links,
             idle_limit_s=found.idle_limit,
             otlp_endpoint=found.otlp_endpoint,
         )
@@ -317,6 +320,11 @@ class ServiceEnvironment(BaseSettings):
         default=ServiceSettings.visibility,
         description="Who may read jobs of projects that do not say it themselves, beside owners and administrators: "
         "`private` nobody, `project` the project's members, `everyone` every user.",
+    )
+    shared_links: bool = Field(
+        default=ServiceSettings.shared_links,
+        description="Whether owners and administrators of jobs may make public links to them: whoever has one sees "
+        "name, state, times and metrics without signing in. Never of jobs in `private` projects.",
     )
     idle_limit: Annotated[int, BeforeValidator(parse_duration), Field(gt=0)] | None = Field(
         default=ServiceSettings.idle_limit_s,

@@ -37,6 +37,8 @@ ACTIONS: Final[dict[tuple[str, str], str]] = {
     ("POST", "/jobs/{job_id}/rerun"): "job.rerun",
     ("POST", "/jobs/{job_id}/stacks"): "job.stacks",
     ("POST", "/jobs/{job_id}/outputs/bring"): "job.bring-outputs",
+    ("POST", "/jobs/{job_id}/link"): "job.share",
+    ("DELETE", "/jobs/{job_id}/link"): "job.unshare",
     ("DELETE", "/checkpoints/{checkpoint_id}"): "checkpoint.delete",
     ("POST", "/groups/{group}/cancel"): "sweep.cancel",
     ("POST", "/groups/{group}/hold"): "sweep.hold",

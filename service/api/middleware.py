@@ -1,7 +1,7 @@
 """Middleware: checks of Host, Origin and size before any route, and the headers of every response."""
 
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from urllib.parse import urlsplit
 
 from sqlalchemy.exc import OperationalError
@@ -15,6 +15,7 @@ from service.api.auth import current
 from service.api.problems import response
 from service.errors import ProblemError, of_database
 from service.settings import ServiceSettings
+from torchyard.api import PREFIX
 from torchyard.ids import now_us
 from torchyard.quantities import format_size
 
@@ -42,8 +43,21 @@ SECURITY_HEADERS = {
     ),
 }
 
+#: Public links: their addresses stay with whoever was given one, what they show is kept by no cache.
+LINKED = ("/shared/", f"{PREFIX}/shared/")
+LINKED_HEADERS = SECURITY_HEADERS | {
+    "Referrer-Policy": "no-referrer",
+    "X-Robots-Tag": "noindex",
+    "Cache-Control": "private, no-store",
+}
+
+
+def _raw(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+    return [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+
+
 #: As the server wants them, made once: every answer has them.
-_RAW_HEADERS = [(name.lower().encode(), value.encode()) for name, value in SECURITY_HEADERS.items()]
+_RAW_HEADERS, _RAW_LINKED_HEADERS = _raw(SECURITY_HEADERS), _raw(LINKED_HEADERS)
 
 
 def allowed_hosts(settings: ServiceSettings) -> frozenset[str]:
@@ -131,12 +145,18 @@ def _limited(receive: Receive, limit: int) -> Receive:
     return counted
 
 
-def _with_headers(send: Send, api: bool) -> Send:
+def _with_headers(send: Send, path: str) -> Send:
+    linked, api = path.startswith(LINKED), path.startswith("/api/")
+
     async def sent(message: Message) -> None:
         if message["type"] == "http.response.start":
-            headers = message["headers"] = [*message["headers"], *_RAW_HEADERS]
-            if api and all(name != b"cache-control" for name, _ in headers):
-                headers.append((b"cache-control", b"private, no-cache"))
+            given = message["headers"]
+            if linked:
+                message["headers"] = [each for each in given if each[0] != b"cache-control"] + _RAW_LINKED_HEADERS
+            else:
+                headers = message["headers"] = [*given, *_RAW_HEADERS]
+                if api and all(name != b"cache-control" for name, _ in headers):
+                    headers.append((b"cache-control", b"private, no-cache"))
         await send(message)
 
     return sent
@@ -155,7 +175,7 @@ class RequestGuard:
             await self._app(scope, receive, send)
             return
         scope[RECEIVED] = now_us()
-        send = _with_headers(send, scope["path"].startswith("/api/"))
+        send = _with_headers(send, scope["path"])
         limit = body_limit(scope["path"], self._max_body)
         try:
             self._check(scope, limit)

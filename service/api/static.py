@@ -17,6 +17,9 @@ DIST = Path(__file__).parents[1] / "dashboard" / "dist"
 FOREVER = "public, max-age=31536000, immutable"
 API = ("/api/", "/healthz", "/readyz", "/metrics", "/openapi.json")
 
+#: Views whose addresses may have dots: tokens of public links do.
+DOTTED_VIEWS = "shared/"
+
 NOT_BUILT = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>TorchYard</title>
 <h1>TorchYard is running</h1>
@@ -45,7 +48,7 @@ class DashboardFiles:
         if not (self._dist / "index.html").is_file():
             return HTMLResponse(NOT_BUILT)
         path = scope["path"].strip("/")
-        if not path or "." not in path.rpartition("/")[2]:
+        if path.startswith(DOTTED_VIEWS) or "." not in path.rpartition("/")[2]:
             return await self._page_file("docs.html" if path == "docs" else "index.html", scope)
         return await self._file(path, scope)
 

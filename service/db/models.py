@@ -289,6 +289,10 @@ class Job(Base):
     inexact: Mapped[str | None]
     #: Why its newest checkpoint could not be written; None once one was.
     unsaved: Mapped[str | None]
+    #: Public links to it count that were made with this number.
+    link_serial: Mapped[int] = mapped_column(default=0, server_default=text("0"))
+    #: When the last of them expires; None: there are none.
+    link_expires_us: Mapped[int | None]
 
     __table_args__ = (
         Index("ix_jobs_queue", "state", "priority", "number"),

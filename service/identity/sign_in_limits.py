@@ -1,4 +1,6 @@
-"""Bounds on failed sign-ins: guesses of tokens and codes are slowed, from one address and from all together."""
+"""Bounds on failed sign-ins: guesses of tokens, codes and public links are slowed, from one address and from all
+together.
+"""
 
 import math
 import threading
@@ -26,11 +28,13 @@ class SignInLimits:
     """Failed sign-ins of the last minute, in memory; safe from many threads.
 
     A sign-in counts from its beginning and is taken off again when it succeeds, so guesses at the same time are
-    counted, too. Refused ones do not count: no more than `GLOBALLY` are ever remembered.
+    counted, too. Refused ones do not count: no more than `GLOBALLY` are ever remembered. `what` is their name in
+    refusals.
     """
 
-    def __init__(self, monotonic: Callable[[], float]) -> None:
+    def __init__(self, monotonic: Callable[[], float], what: str = "sign-ins") -> None:
         self._monotonic = monotonic
+        self._what = what
         self._sign_ins: deque[SignInAttempt] = deque()
         self._lock = threading.Lock()
 
@@ -42,9 +46,9 @@ class SignInLimits:
                 self._sign_ins.popleft()
             own = [each for each in self._sign_ins if each.address == address]
             if len(own) >= PER_ADDRESS:
-                raise _too_many("from this address", own[0].at + WINDOW_S - now)
+                raise self._too_many("from this address", own[0].at + WINDOW_S - now)
             if len(self._sign_ins) >= GLOBALLY:
-                raise _too_many("from all addresses", self._sign_ins[0].at + WINDOW_S - now)
+                raise self._too_many("from all addresses", self._sign_ins[0].at + WINDOW_S - now)
             sign_in = SignInAttempt(address, now)
             self._sign_ins.append(sign_in)
         return sign_in
@@ -55,11 +59,10 @@ class SignInLimits:
             if sign_in in self._sign_ins:
                 self._sign_ins.remove(sign_in)
 
-
-def _too_many(source: str, wait_s: float) -> ProblemError:
-    seconds = max(1, math.ceil(wait_s))
-    return ProblemError(
-        "too-many-requests",
-        f"Too many sign-ins {source} have failed: wait {seconds} s, then sign in again.",
-        headers={"Retry-After": str(seconds)},
-    )
+    def _too_many(self, source: str, wait_s: float) -> ProblemError:
+        seconds = max(1, math.ceil(wait_s))
+        return ProblemError(
+            "too-many-requests",
+            f"Too many {self._what} {source} have failed: wait {seconds} s, then try again.",
+            headers={"Retry-After": str(seconds)},
+        )

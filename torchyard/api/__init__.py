@@ -81,6 +81,7 @@ from torchyard.api.notices import Announcement, NewAnnouncement, NewPause, Notic
 from torchyard.api.problems import FieldProblem, Problem
 from torchyard.api.queue import Alternative, Calibration, QueueEntry, Reason, SourceCalibration, Why
 from torchyard.api.secrets import Secret, SecretValue
+from torchyard.api.shared import NewSharedLink, SharedLink, SharedLinks, SharedRun
 from torchyard.api.sweeps import DryRun, Group, PlannedStart, PlannedTrial
 from torchyard.api.timeline import DeviceAllocation, DeviceTimeline, NodeTimeline, Timeline, TimelineJob
 
@@ -129,6 +130,7 @@ __all__ = [
     "NewNode",
     "NewPause",
     "NewProject",
+    "NewSharedLink",
     "NewSnapshot",
     "NewToken",
     "NewUser",
@@ -161,6 +163,9 @@ __all__ = [
     "SecretValue",
     "Series",
     "Settings",
+    "SharedLink",
+    "SharedLinks",
+    "SharedRun",
     "SignIn",
     "SignInCode",
     "SignInWays",

@@ -239,3 +239,5 @@ class Settings(Resource):
     """The user's roles in projects that they are a member of."""
     closed_projects: list[str] = []
     """Projects to which only their members may submit, and the user is none."""
+    shared_links: bool = False
+    """Whether there are public links to jobs."""

@@ -130,6 +130,19 @@ class Client(LogCalls, FileCalls, SweepCalls, SharingCalls, SecretCalls):
         """Take away the logs, metrics, checkpoints and outputs of a job that has ended, for good."""
         return self._post(api.Job, f"/jobs/{part(job)}/discard")
 
+    def share(self, job: str, asked: api.NewSharedLink | None = None) -> api.SharedLink:
+        """Make a public link to a job: whoever has it sees state, times and metrics without signing in."""
+        body = (asked or api.NewSharedLink()).model_dump()
+        return self._post(api.SharedLink, f"/jobs/{part(job)}/link", body, retry=False)
+
+    def shared_links(self, job: str) -> api.SharedLinks:
+        """Until when there are public links to a job."""
+        return self._get(api.SharedLinks, f"/jobs/{part(job)}/link")
+
+    def revoke_links(self, job: str) -> None:
+        """Revoke all public links to a job."""
+        self.connection.request("DELETE", f"/jobs/{part(job)}/link")
+
     def stacks(self, job: str) -> list[api.Stacks]:
         """Stacks of the job's processes when they were last dumped, the newest first."""
         return list(self._pages(api.Stacks, f"/jobs/{part(job)}/stacks", {}))

@@ -15,6 +15,7 @@ GROUP_ID = "grp-01jd6z3k8w5r2m9q4t7v0x1y30"
 CHECKPOINT_ID = "ckpt-01jd6z3k8w5r2m9q4t7v0x1y31"
 ATTEMPT_ID = "att-01jd6z3k8w5r2m9q4t7v0x1y32"
 SNAPSHOT_ID = "snap-01jd6z3k8w5r2m9q4t7v0x1y33"
+LINK_TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJqb2IifQ.c2lnbmF0dXJl"  # noqa: S105
 SHA256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 
 COMMAND = JobSpec.model_validate(
@@ -138,6 +139,14 @@ MODELS: tuple[BaseModel, ...] = (
     api.JobChanges(priority=Priority.HIGH, tags=["baseline", "paper"]),
     api.Rerun(from_checkpoint="latest", changes={"time_limit": "8h"}),
     api.JobCounts(states={JobState.QUEUED: 3, JobState.RUNNING: 2, JobState.SUCCEEDED: 120}, most=10_000),
+    api.NewSharedLink(expires_in=7 * 86_400),
+    api.SharedLink(
+        url=f"https://gpu.example.org/shared/{LINK_TOKEN}", token=LINK_TOKEN, expires_at=at("9:00").replace(year=2027)
+    ),
+    api.SharedLinks(expires_at=at("9:00").replace(year=2027)),
+    api.SharedRun(
+        **{name: getattr(JOB, name) for name in api.SharedRun.model_fields if name != "owner"}, owner=JOB.user
+    ),
     api.Facet(value="vision", title="vision", states={JobState.RUNNING: 2, JobState.SUCCEEDED: 80}),
     api.Event(
         seq=3,

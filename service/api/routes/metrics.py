@@ -1,5 +1,6 @@
 """Metrics that jobs report, and telemetry sampled beside them."""
 
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import Depends, Query, Request, Response
@@ -38,32 +39,43 @@ Start = Annotated[
 End = Annotated[float | None, Query(allow_inf_nan=False, description="Only points up to this step or unix time")]
 
 
-@router.get("/jobs/{job_id}/metrics", response_model=api.Metrics)
-def of_job(
-    job_id: JobRef,
-    request: Request,
-    ctx: Ctx,
+async def metrics_query(
     names: Annotated[list[str] | None, Query(description="Repeated or with commas; all if absent")] = None,
     rank: Annotated[int | None, Query(ge=0, lt=2**31, description="Only this rank; all if absent")] = None,
     max_points: MaxPoints = 2000,
-    all_points: Annotated[bool, Query(description="Every point, whatever `max_points` says")] = False,
     since: Since = None,
     buckets: Buckets = None,
     axis: Annotated[metrics.Axis, Query(description="What `start`, `end` and `buckets` count in")] = metrics.Axis.STEP,
     start: Start = None,
     end: End = None,
+) -> metrics.MetricsQuery:
+    """The choice of a job's series that a request makes. A coroutine, so that it costs no thread."""
+    return metrics.MetricsQuery(
+        names=frozenset(name for part in names or () for name in part.split(",") if name),
+        rank=rank,
+        max_points=max_points,
+        since=since,
+        buckets=buckets,
+        range=metrics.MetricsRange(axis=axis, start=start, end=end),
+    )
+
+
+AskedMetrics = Annotated[metrics.MetricsQuery, Depends(metrics_query)]
+
+
+@router.get("/jobs/{job_id}/metrics", response_model=api.Metrics)
+def of_job(
+    job_id: JobRef,
+    request: Request,
+    ctx: Ctx,
+    query: AskedMetrics,
+    all_points: Annotated[bool, Query(description="Every point, whatever `max_points` says")] = False,
 ) -> Response:
     """Read the metrics of a job as series of points. Each point is `[step, unix time, value]`. Where a later attempt
     has resumed, what came after that step in an earlier one is left out.
     """
-    query = metrics.MetricsQuery(
-        names=frozenset(name for part in names or () for name in part.split(",") if name),
-        rank=rank,
-        max_points=None if all_points else max_points,
-        since=since,
-        buckets=None if all_points else buckets,
-        range=metrics.MetricsRange(axis=axis, start=start, end=end),
-    )
+    if all_points:
+        query = replace(query, max_points=None, buckets=None)
     return tagged(metrics.of_job(ctx.db, job_id, query, known_tags(request)))
 
 

@@ -41,6 +41,7 @@ def settings(caller: Reader, ctx: Ctx) -> Response:
             keep_ended_s=ctx.settings.keep_ended_s,
             roles=dict(caller.roles),
             closed_projects=projects.closed_projects(ctx.db, caller),
+            shared_links=ctx.settings.shared_links,
         )
     )
 

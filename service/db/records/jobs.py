@@ -56,6 +56,8 @@ class JobRecord(Record):
     carry_from: JobId | None
     inexact: str | None
     unsaved: str | None
+    link_serial: int
+    link_expires_us: int | None
 
 
 @dataclass(frozen=True, slots=True)

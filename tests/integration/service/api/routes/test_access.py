@@ -18,6 +18,8 @@ API = "/api/v1"
 OPEN = {("GET", "/healthz"), ("GET", "/readyz"), ("POST", f"{API}/session")}
 #: The way in by a provider; none is set here.
 OPEN |= {("GET", f"{API}/session/{word}") for word in ("ways", "oidc", "oidc/callback")}
+#: What a public link shows to whoever has it; no token of a person is asked for.
+OPEN |= {("GET", f"{API}/shared/x"), ("GET", f"{API}/shared/x/metrics")}
 #: What a token with the scope read changes: nothing but what its own user's tokens, sessions and streams are.
 OWN = {("POST", f"{API}/tokens"), ("DELETE", f"{API}/tokens/x"), ("DELETE", f"{API}/session")}
 OWN |= {("POST", f"{API}/tokens/x/rotate"), ("POST", f"{API}/session/codes"), ("PUT", f"{API}/live/x")}

@@ -34,7 +34,7 @@ OF_JOB = {
 }
 OF_JOB |= {f"/jobs/{{job_id}}{rest}" for rest in ("/logs", "/logs/streams", "/logs/stream", "/metrics", "/telemetry")}
 OF_JOB |= {"/jobs/{job_id}/outputs/{name:file}", "/checkpoints/{checkpoint_id}", "/metrics/curves"}
-OF_JOB |= {"/jobs/{job_id}/timing"}
+OF_JOB |= {"/jobs/{job_id}/timing", "/jobs/{job_id}/link"}
 OF_JOB |= {
     f"/jobs/{{job_id}}{rest}" for rest in ("/logs/index", "/logs/search", "/logs/file", "/code", "/code/{name:file}")
 }
@@ -60,6 +60,8 @@ STREAM = {"/stream", "/live"}
 OPEN = {"/healthz", "/readyz", "/metrics"}
 #: Ways in, for whoever has no session yet.
 SIGN_IN = {"/session/ways", "/session/oidc", "/session/oidc/callback"}
+#: Public links, which no role opens: `test_shared.py`.
+LINKED = {"/shared/{token}", "/shared/{token}/metrics"}
 #: For nodes, by their own tokens: people reach none of them (`test_access.py`).
 NODES = "/agent/"
 
@@ -181,7 +183,7 @@ def shared_box(live_service: Live) -> Iterator[Box]:
 
 
 def test_every_route_that_reads_has_its_place() -> None:
-    placed = [OF_JOB, LISTS, BOX, NO_JOB, ADMIN, STREAM, OPEN, SIGN_IN]
+    placed = [OF_JOB, LISTS, BOX, NO_JOB, ADMIN, STREAM, OPEN, SIGN_IN, LINKED]
     assert sorted(routes()) == sorted(path for each in placed for path in each)
 
 
@@ -272,6 +274,7 @@ def check_changes(box: Box) -> None:
         ("POST", "/jobs/{job_id}/outputs/bring"),
         ("PATCH", "/jobs/{job_id}"),
         ("DELETE", "/checkpoints/{checkpoint_id}"),
+        ("DELETE", "/jobs/{job_id}/link"),
     ]
     ways += [("POST", f"/groups/{{group}}/{word}") for word in ("cancel", "hold", "release", "resume")]
     for role in ("mate", "eve"):
