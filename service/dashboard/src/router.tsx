@@ -4,7 +4,7 @@ import { parseCompare } from "./compare/search";
 import { HomePage } from "./home/HomePage";
 import { parseChartSettings } from "./lib/chartSettings";
 import { parseSearch, parseSubmit } from "./lib/search";
-import { Frame } from "./ui/Frame";
+import { Root } from "./ui/Frame";
 
 function Nowhere() {
   return (
@@ -15,7 +15,7 @@ function Nowhere() {
   );
 }
 
-const rootRoute = createRootRoute({ component: Frame, notFoundComponent: Nowhere });
+const rootRoute = createRootRoute({ component: Root, notFoundComponent: Nowhere });
 
 const homeRoute = createRoute({
   getParentRoute: () => rootRoute,
@@ -70,10 +70,17 @@ const submitRoute = createRoute({
   component: lazyRouteComponent(() => import("./submit/SubmitPage"), "SubmitPage"),
 });
 
+const sharedRoute = createRoute({
+  getParentRoute: () => rootRoute,
+  path: "/shared/$token",
+  validateSearch: parseChartSettings,
+  component: lazyRouteComponent(() => import("./shared/SharedPage"), "SharedPage"),
+});
+
 const routeTree = rootRoute.addChildren([
   peopleRoute, accountRoute, projectsRoute, projectRoute,
   homeRoute, jobRoute.addChildren([jobOverviewRoute, jobTabRoute]), sweepRoute, boxRoute, sharingRoute, auditRoute,
-  compareRoute, submitRoute,
+  compareRoute, submitRoute, sharedRoute,
 ]);
 
 export const router = createRouter({ routeTree, defaultPreload: "intent" });

@@ -2,13 +2,12 @@ import {
   keepPreviousData, useInfiniteQuery, useMutation, useQuery, useQueryClient,
 } from "@tanstack/react-query";
 
-import { BUDGET, compact, type Detail, type Range } from "../lib/buckets";
 import type { Edits } from "../lib/edits";
-import { type Axis, mergeSeries } from "../lib/series";
+import { mergeSeries } from "../lib/series";
 import { isFinal } from "../lib/states";
 import { client, unwrap } from "./client";
 import { POLL_MS, TELEMETRY_MS, useInterval } from "./live";
-import { useFollow, useStreaming } from "./stream";
+import { useFollow } from "./stream";
 import type { DryRun, Job, Metrics } from "./types";
 
 const SLOW_MS = 15_000;
@@ -96,63 +95,11 @@ export function useAttempts(job: Job) {
   });
 }
 
-/** All series of a job. */
-export interface JobMetrics extends Metrics {
-  /** Grows when they are read anew rather than appended to. */
-  generation: number;
-  /** `cursor` of the answer from which on the stream brings what follows. */
-  joined: string;
-}
-
-/**
- * All series of a job. While it runs the stream brings newer points, or they are asked for; when a new attempt shadows
- * old points the answer holds all anew.
- */
-export function useMetrics(job: Job, axis: Axis) {
-  const cache = useQueryClient();
-  const streaming = useStreaming();
-  const queryKey = ["job", job.id, "metrics", axis, versionKey(job)];
-  const query = useQuery({
-    queryKey,
-    queryFn: ({ signal }) => fetchMetrics(job.id, axis, cache.getQueryData<JobMetrics>(queryKey), signal),
-    // The chain of the stream's events shows by itself where one is missing.
-    refetchInterval: streaming || isFinal(job.state) ? false : POLL_MS,
-    placeholderData: keepPreviousData,
-  });
-  const { data, isPlaceholderData } = query;
-  useFollow(data && !isPlaceholderData && !isFinal(job.state) ? `metrics:${job.id}:${data.joined}` : null);
-  return query;
-}
-
-async function fetchMetrics(
-  id: string, axis: Axis, known: JobMetrics | undefined, signal: AbortSignal,
-): Promise<JobMetrics> {
-  const fresh = await readMetrics(id, { axis, ...(known && { since: known.cursor }) }, signal);
-  const joined = fresh.cursor;
-  if (known === undefined || fresh.reset) return { ...fresh, joined, generation: (known?.generation ?? 0) + 1 };
-  const series = mergeSeries(known.series, fresh.series).map((one) => compact(one, axis));
-  return { ...fresh, series, joined, generation: known.generation };
-}
-
-async function readMetrics(
-  id: string, query: { axis: Axis; since?: string; start?: number; end?: number }, signal: AbortSignal,
-): Promise<Metrics> {
-  const params = { path: { job_id: id }, query: { buckets: BUDGET, ...query } };
-  // The client's types lose that points are triples.
-  return await unwrap(client.GET("/api/v1/jobs/{job_id}/metrics", { params, signal })) as Metrics;
-}
-
-/** A part of a job's series, as closely as a chart can show it; the part before stays until it is here. */
-export function useDetail(job: Job, axis: Axis, range: Range | null, generation: number) {
+/** Until when there are public links to a job. */
+export function useSharedLinks(id: string) {
   return useQuery({
-    queryKey: ["metrics-detail", job.id, axis, range, generation],
-    queryFn: async ({ signal }): Promise<Detail | null> => {
-      if (range === null) return null;
-      return { range, series: (await readMetrics(job.id, { axis, ...range }, signal)).series };
-    },
-    enabled: range !== null,
-    staleTime: Infinity,
-    placeholderData: keepPreviousData,
+    queryKey: ["job", id, "link"],
+    queryFn: () => unwrap(client.GET("/api/v1/jobs/{job_id}/link", ofJob(id))),
   });
 }
 
@@ -267,6 +214,12 @@ export const useRelease = () =>
   useChange((id: string) => unwrap(client.POST("/api/v1/jobs/{job_id}/release", ofJob(id))));
 export const useCheckpointNow = () =>
   useChange((id: string) => unwrap(client.POST("/api/v1/jobs/{job_id}/checkpoint", ofJob(id))));
+/** Makes a public link to a job. */
+export const useShare = () =>
+  useChange(({ id, lifetime }: { id: string; lifetime: string }) =>
+    unwrap(client.POST("/api/v1/jobs/{job_id}/link", { ...ofJob(id), body: { expires_in: lifetime } })));
+export const useRevokeLinks = () =>
+  useChange((id: string) => unwrap(client.DELETE("/api/v1/jobs/{job_id}/link", ofJob(id))));
 export const useDumpStacks = () =>
   useChange((id: string) => unwrap(client.POST("/api/v1/jobs/{job_id}/stacks", ofJob(id))));
 export const useDeleteCheckpoint = () =>

@@ -8,7 +8,7 @@ import { type Axis, mergeSeries } from "../lib/series";
 import type { JobState } from "../lib/states";
 import { Throttle } from "../lib/throttle";
 import { client } from "./client";
-import type { JobMetrics } from "./jobs";
+import type { JobMetrics } from "./metrics";
 import { current, record } from "./outage";
 import { SETTINGS_KEY } from "./session";
 import { join, onStream, useStreaming } from "./stream";

@@ -62,4 +62,5 @@ export type NewProject = Schemas["NewProject"];
 export type ProjectChanges = Schemas["ProjectChanges"];
 export type Notices = Schemas["Notices"];
 export type NewAnnouncement = Schemas["NewAnnouncement"];
+export type SharedRun = Schemas["SharedRun"];
 export type Facet = Schemas["Facet"];

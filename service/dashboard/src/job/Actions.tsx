@@ -11,8 +11,9 @@ import { Notice } from "../ui/Notice";
 import { useResource } from "../ui/useResource";
 import { DiscardDialog } from "./Discard";
 import { EditDialog } from "./EditDialog";
+import { ShareDialog } from "./ShareDialog";
 
-type Asked = "cancel" | "edit" | "rerun" | "discard";
+type Asked = keyof typeof DIALOGS;
 
 export function Actions({ job }: { job: Job }) {
   const allowed = actionsFor(job, useSettings().data);
@@ -28,6 +29,9 @@ export function Actions({ job }: { job: Job }) {
           <button type="button" className="button" onClick={() => setAsking("rerun")}>Rerun</button>
           <Link to="/submit" search={{ from: job.number }} className="button">Rerun with edits</Link>
         </>
+      )}
+      {allowed.has("share") && (
+        <button type="button" className="button" onClick={() => setAsking("share")}>Share a link…</button>
       )}
       {allowed.has("discard") && (
         <button type="button" className="button" onClick={() => setAsking("discard")}>Discard files</button>
@@ -59,8 +63,12 @@ function Requests({ job, allowed }: { job: Job; allowed: ReadonlySet<Action> }) 
   );
 }
 
+const DIALOGS = {
+  cancel: CancelDialog, edit: EditDialog, rerun: RerunDialog, discard: DiscardDialog, share: ShareDialog,
+};
+
 function Question({ asked, job, onClose }: { asked: Asked; job: Job; onClose: () => void }) {
-  const Asking = { cancel: CancelDialog, edit: EditDialog, rerun: RerunDialog, discard: DiscardDialog }[asked];
+  const Asking = DIALOGS[asked];
   return <Asking job={job} onClose={onClose} />;
 }
 

@@ -4,6 +4,6 @@ import { useChartSettings } from "./useChartSettings";
 
 /** What the job reported. */
 export function ChartsTab({ job }: { job: Job }) {
-  const [settings, change] = useChartSettings();
+  const [settings, change] = useChartSettings("/jobs/$jobId/$tab");
   return <Metrics job={job} settings={settings} onChange={change} />;
 }

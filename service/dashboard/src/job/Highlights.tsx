@@ -1,31 +1,51 @@
 import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
 
-import { useMetrics } from "../api/jobs";
+import { metricsOf, type MetricsSource, useMetrics } from "../api/metrics";
 import type { Job } from "../api/types";
 import { metric } from "../lib/format";
 import { type Highlight, highlights } from "../lib/highlights";
 import { Sparkline } from "../ui/Sparkline";
 
-/** Losses and accuracies, large, each with its curve and its best value; nothing while there are none. */
+/** Losses and accuracies of a job, each of which leads to its charts. */
 export function Highlights({ job }: { job: Job }) {
-  const shown = highlights(useMetrics(job, "step").data?.series ?? []);
+  return (
+    <HighlightCards source={metricsOf(job)}>
+      {(content, name) => (
+        <Link key={name} to="/jobs/$jobId/$tab" params={{ jobId: String(job.number), tab: "charts" }} className="highlight">
+          {content}
+        </Link>
+      )}
+    </HighlightCards>
+  );
+}
+
+interface Props {
+  source: MetricsSource;
+  /** Puts the content of a card into its frame. */
+  children: (content: ReactNode, name: string) => ReactNode;
+}
+
+/** Losses and accuracies, large, each with its curve and its best value; nothing while there are none. */
+export function HighlightCards({ source, children }: Props) {
+  const shown = highlights(useMetrics(source, "step").data?.series ?? []);
   if (shown.length === 0) return null;
   return (
     <section className="highlights" aria-label="Metrics">
-      {shown.map((one) => <Card key={one.name} job={job} one={one} />)}
+      {shown.map((one) => children(<Content one={one} />, one.name))}
     </section>
   );
 }
 
-function Card({ job, one }: { job: Job; one: Highlight }) {
+function Content({ one }: { one: Highlight }) {
   const least = one.values.reduce((a, b) => Math.min(a, b), Infinity);
   const most = one.values.reduce((a, b) => Math.max(a, b), -Infinity);
   return (
-    <Link to="/jobs/$jobId/$tab" params={{ jobId: String(job.number), tab: "charts" }} className="highlight">
+    <>
       <span className="highlight-name">{one.name}</span>
       <span className="highlight-value">{metric(one.latest)}</span>
       <span className="faint">{one.best !== null && `${one.best.word} ${metric(one.best.value)}`}</span>
       <Sparkline values={one.values.map((value) => value - least)} top={most - least} />
-    </Link>
+    </>
   );
 }

@@ -1,7 +1,8 @@
 import * as Slider from "@radix-ui/react-slider";
 import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 
-import { useAttempts, useDetail, useMetrics } from "../api/jobs";
+import { useAttempts } from "../api/jobs";
+import { metricsOf, type MetricsSource, useDetail, useMetrics } from "../api/metrics";
 import type { Attempt, Job, Series } from "../api/types";
 import { Chart } from "../charts/Chart";
 import type { ChartActions } from "../charts/ChartMenu";
@@ -12,7 +13,6 @@ import { type ChartChange, type ChartSettings, MAX_SMOOTHING, toggled } from "..
 import { plural } from "../lib/format";
 import { wordsOf } from "../lib/metricNames";
 import { type Axis, firstTime, placeOfStep } from "../lib/series";
-import { isFinal } from "../lib/states";
 import { Notice } from "../ui/Notice";
 import { Panel } from "../ui/Panel";
 import { Segments } from "../ui/Segments";
@@ -31,15 +31,37 @@ const MARGIN = 0.1;
 /** Pixels of a full screen that are not the chart's. */
 const FULL_FRAME = 150;
 
-interface Props {
-  job: Job;
+interface ChartsProps {
   settings: ChartSettings;
   onChange: (change: ChartChange) => void;
 }
 
+interface Props extends ChartsProps {
+  job: Job;
+}
+
+const NO_ATTEMPTS: readonly Attempt[] = [];
+
+/** The charts of a job for whoever may read it. */
+export function Metrics({ job, ...shown }: Props) {
+  const attempts = useAttempts(job).data ?? NO_ATTEMPTS;
+  return (
+    <MetricCharts source={metricsOf(job)} attempts={attempts} {...shown}>
+      A script reports them with <code>torchyard.report(step=step, loss=loss)</code>.
+    </MetricCharts>
+  );
+}
+
+interface MetricChartsProps extends ChartsProps {
+  source: MetricsSource;
+  attempts?: readonly Attempt[];
+  /** What else is said where there are no metrics. */
+  children?: ReactNode;
+}
+
 /** One chart for each group of metrics, growing while the job runs. */
-export function Metrics({ job, settings, onChange }: Props) {
-  const { series, origin, error, loaded, lost, flags } = useSeries(job, settings);
+export function MetricCharts({ source, attempts = NO_ATTEMPTS, settings, onChange, children }: MetricChartsProps) {
+  const { series, origin, error, loaded, lost, flags } = useSeries(source, attempts, settings);
   const groups = useMemo(() => groupSeries(series), [series]);
   const sections = useMemo(() => sectionsOf(groups, settings.pin ?? []), [groups, settings.pin]);
   const full = groups.find(({ name }) => name === settings.full);
@@ -48,7 +70,7 @@ export function Metrics({ job, settings, onChange }: Props) {
     <Panel title="Metrics" tools={groups.length > 0 && <Tools groups={groups} settings={settings} onChange={onChange} />}>
       <Notice error={error} />
       <Lost lost={lost} />
-      {loaded && groups.length === 0 && <NoMetrics over={isFinal(job.state)} />}
+      {loaded && groups.length === 0 && <NoMetrics over={source.over}>{children}</NoMetrics>}
       {sections.map((section) => (
         <Section key={section.title} section={section} alone={sections.length === 1}>
           {section.groups.map((group) => <GroupChart key={group.name} group={group} {...shared} />)}
@@ -64,23 +86,24 @@ export function Metrics({ job, settings, onChange }: Props) {
 }
 
 /** The series of a job, of a zoom its part more closely, and where attempts took over. */
-function useSeries(job: Job, { axis: chosen, zoom: range }: ChartSettings) {
+function useSeries(
+  source: MetricsSource, attempts: readonly Attempt[], { axis: chosen, zoom: range }: ChartSettings,
+) {
   const shown: Shown = chosen ?? "step";
   const axis: Axis = shown === "step" ? "step" : "time";
   const zoom = useMemo(() => (range === undefined ? null : { start: range[0], end: range[1] }), [range]);
-  const metrics = useMetrics(job, axis);
-  const attempts = useAttempts(job).data;
+  const metrics = useMetrics(source, axis);
   const whole = metrics.data?.series;
   const origin = useMemo(() => firstTime(whole ?? []), [whole]);
   const detailRange = useDetailRange(zoom, shown === "time" ? origin : 0);
-  const detail = useDetail(job, axis, detailRange, metrics.data?.generation ?? 0);
+  const detail = useDetail(source, axis, detailRange, metrics.data?.generation ?? 0);
   const series = useMemo(() => (
     zoom !== null && whole && detail.data ? splice(whole, detail.data, axis) : whole ?? []
   ), [whole, detail.data, zoom, axis]);
   const flags = useMemo(
-    () => resumes(attempts ?? [], series, axis, shown === "wall" ? origin : 0), [attempts, series, axis, shown, origin],
+    () => resumes(attempts, series, axis, shown === "wall" ? origin : 0), [attempts, series, axis, shown, origin],
   );
-  const lost = attempts?.reduce((sum, attempt) => sum + attempt.dropped_records, 0) ?? 0;
+  const lost = attempts.reduce((sum, attempt) => sum + attempt.dropped_records, 0);
   return { series, origin, flags, lost, error: metrics.error ?? detail.error, loaded: metrics.data !== undefined };
 }
 
@@ -94,7 +117,7 @@ function useDetailRange(zoom: Range | null, shift: number): Range | null {
   }, [settled, shift]);
 }
 
-interface ToolsProps extends Omit<Props, "job"> {
+interface ToolsProps extends ChartsProps {
   groups: readonly ChartGroup[];
 }
 
@@ -154,7 +177,7 @@ function Section({ section, alone, children }: { section: ChartSection; alone: b
   );
 }
 
-interface GroupProps extends Omit<Props, "job"> {
+interface GroupProps extends ChartsProps {
   group: ChartGroup;
   origin: number;
   flags: readonly Flag[];
@@ -190,7 +213,7 @@ function GroupChart({ group, settings, onChange, origin, flags, full = false }: 
   );
 }
 
-function actionsOf(name: string, { pin, y }: ChartSettings, onChange: Props["onChange"]): ChartActions {
+function actionsOf(name: string, { pin, y }: ChartSettings, onChange: ChartsProps["onChange"]): ChartActions {
   const others = Object.entries(y ?? {}).filter(([chart]) => chart !== name);
   return {
     pinned: pin?.includes(name) ?? false,
@@ -222,13 +245,8 @@ function Lost({ lost }: { lost: number }) {
   );
 }
 
-function NoMetrics({ over }: { over: boolean }) {
-  return (
-    <p className="soft pad">
-      {over ? "This job reported no metrics." : "No metrics yet."} A script reports them with{" "}
-      <code>torchyard.report(step=step, loss=loss)</code>.
-    </p>
-  );
+function NoMetrics({ over, children }: { over: boolean; children: ReactNode }) {
+  return <p className="soft pad">{over ? "This job reported no metrics." : "No metrics yet."} {children}</p>;
 }
 
 /** Where later attempts took over from a checkpoint. */

@@ -1,4 +1,4 @@
-import { useMetrics } from "../api/jobs";
+import { metricsOf, useMetrics } from "../api/metrics";
 import type { Event, Job } from "../api/types";
 import { hours, percent } from "../lib/format";
 import { meanOf } from "../lib/series";
@@ -14,7 +14,7 @@ const SECONDS_PER_HOUR = 3600;
 export function Spent({ job, events }: { job: Job; events: readonly Event[] }) {
   const now = useNow(5_000);
   const { one } = useResource();
-  const wait = meanOf(useMetrics(job, "step").data?.series ?? [], "data_wait");
+  const wait = meanOf(useMetrics(metricsOf(job), "step").data?.series ?? [], "data_wait");
   const parts = spent(spans(events, job, now), wait);
   const all = parts.reduce((sum, part) => sum + part.seconds, 0);
   if (all === 0) return null;

@@ -8,9 +8,9 @@ import { useSettled } from "../ui/useSettled";
 const SETTLE_MS = 250;
 
 /** How the charts are shown: as the address says at first, and the address follows. */
-export function useChartSettings(): [ChartSettings, (change: ChartChange) => void] {
-  const navigate = useNavigate({ from: "/jobs/$jobId/$tab" });
-  const [settings, setSettings] = useState<ChartSettings>(useSearch({ from: "/jobs/$jobId/$tab" }));
+export function useChartSettings(from: "/jobs/$jobId/$tab" | "/shared/$token"): [ChartSettings, (change: ChartChange) => void] {
+  const navigate = useNavigate();
+  const [settings, setSettings] = useState<ChartSettings>(useSearch({ from }));
   const settled = useSettled<ChartSettings>(settings, SETTLE_MS);
   const written = useRef(settings);
   useEffect(() => {

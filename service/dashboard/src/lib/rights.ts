@@ -8,6 +8,8 @@ export interface Viewer {
   roles?: Readonly<Record<string, string>>;
   /** Projects that take jobs of their members alone, of which the viewer is none. */
   closed_projects?: readonly string[];
+  /** Whether there are public links to jobs. */
+  shared_links?: boolean;
 }
 
 /** The viewer's role in a project, in place of their own on the installation. */

@@ -40,6 +40,14 @@ it("offers others what they may do", () => {
   expect([...actionsFor(running, { ...owner, scopes: ["read"] })]).toEqual([]);
 });
 
+it("offers public links to whoever may change a job, where there are any", () => {
+  const running = { user: "ana", project: "vision", state: "running", held: false, stop: null } as const;
+  expect(actionsFor(running, { ...owner, shared_links: true }).has("share")).toBe(true);
+  expect(actionsFor({ ...running, state: "failed" }, { ...owner, shared_links: true }).has("share")).toBe(true);
+  expect(actionsFor(running, { ...owner, shared_links: false }).has("share")).toBe(false);
+  expect(actionsFor(running, { ...owner, user: { name: "ben" }, shared_links: true }).has("share")).toBe(false);
+});
+
 it("knows when the files of an ended job go", () => {
   const ended = { ended_at: "2026-01-01T00:00:00Z", tags: ["a"], discarded_at: null };
   expect(keptUntil(ended, 90 * 86_400)).toBe("2026-04-01T00:00:00.000Z");

@@ -46,7 +46,7 @@ export function countsPerTab(counts: Partial<Record<string, number>>, most: numb
   ) as Record<TabKey, string>;
 }
 
-export type Action = "cancel" | "rerun" | "checkpoint" | "stacks" | "edit" | "hold" | "release" | "discard";
+export type Action = "cancel" | "rerun" | "checkpoint" | "stacks" | "edit" | "hold" | "release" | "discard" | "share";
 
 type Acted = Pick<Job, "user" | "project" | "state" | "held" | "stop" | "discarded_at">;
 
@@ -54,6 +54,7 @@ type Acted = Pick<Job, "user" | "project" | "state" | "held" | "stop" | "discard
 export function actionsFor(job: Acted, viewer: Viewer | null | undefined): ReadonlySet<Action> {
   const actions = new Set<Action>(maySubmit(viewer, job.project) ? ["rerun"] : []);
   if (!mayChange(viewer, job)) return actions;
+  if (viewer?.shared_links === true) actions.add("share");
   if (isFinal(job.state)) return job.discarded_at == null ? actions.add("discard") : actions;
   actions.add("edit");
   if (job.stop !== "cancel") actions.add("cancel");

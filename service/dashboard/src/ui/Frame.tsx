@@ -1,20 +1,26 @@
-import { Link, Outlet } from "@tanstack/react-router";
+import { Link, Outlet, useLocation } from "@tanstack/react-router";
 import { lazy, Suspense } from "react";
 
 import { useLive } from "../api/live";
 import { useOutage } from "../api/outage";
 import { mayAdminister, useSettings, useSignOut } from "../api/session";
-import { useTheme } from "../lib/theme";
 import { Shortcuts } from "../palette/Shortcuts";
 import { SignIn } from "../session/SignIn";
 import { Notice } from "./Notice";
 import { NoticeBanner } from "./NoticeBanner";
 import { OutageBanner } from "./OutageBanner";
+import { ThemeToggle } from "./ThemeToggle";
 
 const Bell = lazy(() => import("../bell/Bell"));
 
+/** Every page; one of a public link asks for no sign-in and leads nowhere else. */
+export function Root() {
+  const linked = useLocation({ select: ({ pathname }) => pathname.startsWith("/shared/") });
+  return linked ? <Outlet /> : <Frame />;
+}
+
 /** The frame of every page, or the sign-in while nobody is signed in. */
-export function Frame() {
+function Frame() {
   const settings = useSettings();
   const outage = useOutage();
   useLive(settings.data?.user.id);
@@ -47,33 +53,14 @@ export function Frame() {
 }
 
 function Person({ name }: { name: string }) {
-  const [theme, toggle] = useTheme();
   const signOut = useSignOut();
   return (
     <div className="person">
       <Shortcuts />
       <Suspense fallback={null}><Bell key={name} user={name} /></Suspense>
-      <button
-        type="button"
-        className="button small ghost"
-        onClick={toggle}
-        aria-label={theme === "dark" ? "Use the light theme" : "Use the dark theme"}
-        title={theme === "dark" ? "Light theme" : "Dark theme"}
-      >
-        <ThemeIcon dark={theme === "dark"} />
-      </button>
+      <ThemeToggle />
       <Link to="/account" className="person-name" title="Your tokens and secrets">{name}</Link>
       <button type="button" className="button small ghost" onClick={() => void signOut()}>Sign out</button>
     </div>
-  );
-}
-
-function ThemeIcon({ dark }: { dark: boolean }) {
-  return (
-    <svg viewBox="0 0 20 20" width="18" height="18" aria-hidden="true" fill="none" stroke="currentColor" strokeWidth="1.6">
-      {dark
-        ? <path d="M10 1v3M10 16v3M1 10h3M16 10h3M4 4l2 2M14 14l2 2M4 16l2-2M14 6l2-2M10 6.5a3.5 3.5 0 1 0 0 7 3.5 3.5 0 0 0 0-7" />
-        : <path d="M16.5 12.5A7 7 0 0 1 7.5 3.5a7 7 0 1 0 9 9Z" strokeLinejoin="round" />}
-    </svg>
   );
 }
