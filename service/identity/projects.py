@@ -73,12 +73,14 @@ def change_project(
     """Set who reads a project's jobs and submits them, and if they may start over; ``not-found`` for an unknown one."""
     roles.may_administer(caller, name)
     given = changes.model_dump(exclude_unset=True)
-    with db.write() as tx:
-        project_names.check(tx, name)
+    with db.unit_of_work(now) as unit:
+        project_names.check(unit.tx, name)
         if given:
-            tx.execute(update(Project).where(Project.name == name).values(**given))
-            audit.record(tx, caller, "project.change", name, now, **given)
-        (changed,) = _projects(tx, default, name)
+            unit.tx.execute(update(Project).where(Project.name == name).values(**given))
+            audit.record(unit.tx, caller, "project.change", name, now, **given)
+        if "restarts" in given:
+            unit.wake_scheduler()
+        (changed,) = _projects(unit.tx, default, name)
     cache.forget()
     return changed
 

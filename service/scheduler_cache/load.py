@@ -29,7 +29,7 @@ from service.scheduler_cache import load_jobs
 from service.scheduler_cache.default_estimates import DefaultEstimates
 from service.scheduler_cache.excluded_nodes import ExcludedNodes
 from service.scheduler_cache.ineligible import Ineligibility
-from service.scheduler_cache.load_jobs import LoadedJob, resources_of
+from service.scheduler_cache.load_jobs import LoadedJob, RestartRules, resources_of
 from service.scheduler_cache.load_nodes import NodeLoader
 from torchyard.ids import JobId
 from torchyard.states import JOB_FINAL, JobState
@@ -67,6 +67,8 @@ class Loader:
         self._overlap = Overlap(OVERLAP_US, FAR_LOOK_US)
         #: Whether it is known who was promised what others held.
         self._recalled = False
+        #: What decides, beside the jobs themselves, which of them may be put back; as of when they were read.
+        self._restarts: RestartRules | None = None
         #: Running jobs still to be estimated in this round.
         self._due: list[JobId] = []
 
@@ -121,8 +123,12 @@ class Loader:
         self._state.reservations = _reservations(tx, now)
         compare = not self._mark_us or now - self._compared_us >= COMPARE_US or now < self._mark_us - OVERLAP_US
         changed = self._compare(tx, now) if compare else self._changed(tx, now)
+        any_job = bool(changed or self._state.waiting or self._state.running)
+        rules = load_jobs.restart_rules(tx) if any_job else None
+        changed += self._outdated(rules, changed)
         for start in range(0, len(changed), BATCH):
             self._read(tx, changed[start : start + BATCH], now)
+        self._restarts = rules
         self._keep_promises(tx, now)
         self._mark_us = now if compare else max(now, self._mark_us)
 
@@ -160,6 +166,19 @@ class Loader:
             self._forget(job)
             del self._seen[job]
         return [job for job, last_event, _ in rows if self._seen.get(job, -1) < last_event]
+
+    def _outdated(self, rules: RestartRules | None, changed: list[JobId]) -> list[JobId]:
+        """Return the other jobs that were read under rules by which their restarts have changed; they are read anew."""
+        before = self._restarts
+        if before is None or rules is None or before == rules:
+            return []
+        everywhere = before.most != rules.most
+        projects, known = before.forbidden ^ rules.forbidden, set(changed)
+        jobs = [*self._state.waiting.values(), *self._state.running.values()]
+        found = [one.job for one in jobs if (everywhere or one.project in projects) and one.job not in known]
+        for job in found:
+            self._seen.pop(job, None)
+        return found
 
     def _read(self, tx: Connection, jobs: list[JobId], now: int) -> None:
         rows = [row for row in load_jobs.load(tx, jobs) if self._seen.get(row.id, -1) < row.last_event]

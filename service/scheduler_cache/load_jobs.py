@@ -76,6 +76,20 @@ class LoadedJob(NamedTuple):
         )
 
 
+class RestartRules(NamedTuple):
+    """How often a job may be put back, and the projects whose jobs may not."""
+
+    most: int
+    forbidden: frozenset[str]
+
+
+def restart_rules(tx: Connection) -> RestartRules:
+    """Return the rules that hold now."""
+    policy = current_policy(tx)
+    projects = tx.scalars(select(Project.name).where(~Project.restarts))
+    return RestartRules(policy.restarts, frozenset(projects) | frozenset(policy.no_restarts))
+
+
 class _LoadedAttempt(NamedTuple):
     id: AttemptId
     job_id: JobId

@@ -11,7 +11,7 @@ from torchyard.client.log_calls import LOG_END
 from torchyard.exceptions import NotFoundError, ServiceError, TooManyRequestsError, UnreachableError
 from torchyard.states import JOB_HOLDS_GPUS
 
-#: Seconds between two looks; each is four requests at most.
+#: Seconds between two looks; each is five requests at most.
 PERIOD_S = 1.0
 #: Age in seconds from which a picture is old: the service hangs, or the requests stand in line.
 OLD_S = 5.0
@@ -30,7 +30,8 @@ def look(client: Client, choice: Selection) -> BoxSnapshot:
     seen = BoxSnapshot(at=client.now(), nodes=nodes, jobs=jobs, queue=queue)
     chosen = choice.among(seen.rows).job
     log = _log(client, chosen) if chosen in {job.id for job in jobs} else None
-    return BoxSnapshot(at=seen.at, nodes=nodes, jobs=jobs, queue=queue, log=log)
+    free = any(not device.holders and device.unusable is None for node in nodes for device in node.devices)
+    return BoxSnapshot(at=seen.at, nodes=nodes, jobs=jobs, queue=queue, idle=client.idle() if free else (), log=log)
 
 
 def _log(client: Client, job: str | None) -> LogTail | None:

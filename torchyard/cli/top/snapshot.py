@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from torchyard.api import Job, Node, QueueEntry
+from torchyard.api import IdleDevices, Job, Node, QueueEntry
 
 #: A job that has its devices, or one that waits.
 Row = Job | QueueEntry
@@ -28,6 +28,8 @@ class BoxSnapshot:
     jobs: Sequence[Job]
     #: The first jobs that wait, in their order.
     queue: Sequence[QueueEntry]
+    #: Why devices that no job has are idle.
+    idle: Sequence[IdleDevices] = ()
     log: LogTail | None = None
 
     @property

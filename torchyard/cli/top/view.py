@@ -90,15 +90,18 @@ def _box(nodes: Sequence[Node], snapshot: BoxSnapshot, width: int) -> list[BoxLi
 
 def _node(node: Node, snapshot: BoxSnapshot, width: int) -> Iterable[BoxLine]:
     gone = node.state == "unreachable"
-    why = f" for {node.maintenance}" if node.maintenance else ""
+    work = f" for {node.maintenance}" if node.maintenance else ""
     seen = f", seen {shown.ago(node.last_seen_at, snapshot.at)}" if gone else ""
     facts = f"  {shown.capacity(node)}, {format_size(node.disk_free)} of disk free"
-    state = (f"{node.state}{why}{seen}", shown.STYLES.get(node.state, "red"))
+    state = (f"{node.state}{work}{seen}", shown.STYLES.get(node.state, "red"))
     yield BoxLine(text=joined([(node.name, "bold"), " ", state, "" if gone else facts]))
+    idle = {index: each.message for each in snapshot.idle if each.node == node.name for index in each.devices}
     for device in node.devices:
         kind, name, memory, use, *held = device_row(device)
         measured = ("", "") if gone else (memory, use)  # what was true minutes ago is not known now
-        cells = _cells((kind, name, *measured), DEVICE) + _two(held, width, DEVICE, DEVICE_JOBS)
+        why = None if device.holders else idle.get(device.index)
+        last = _two(held, width, DEVICE, DEVICE_JOBS) if why is None else _rest(f"idle: {why}", width, DEVICE)
+        cells = _cells((kind, name, *measured), DEVICE) + last
         yield BoxLine(text=_row(cells), free=not device.holders and device.unusable is None)
     for offender in node.offenders:
         yield BoxLine(text=styled(offender, "red"))
@@ -204,6 +207,11 @@ def _two(values: Iterable[Part], width: int, taken: Sequence[int], share: float)
     rest = max(8, width - sum(taken) - len(taken) - 1)
     first = int(rest * share)
     return _cells(values, (first, rest - first))
+
+
+def _rest(value: str, width: int, taken: Sequence[int]) -> list[Text]:
+    """The last cell, which has what the others leave."""
+    return [_cell((value, "dim"), max(8, width - sum(taken) - len(taken)))]
 
 
 def _cell(value: Part, width: int) -> Text:

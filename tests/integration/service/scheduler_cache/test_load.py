@@ -7,8 +7,9 @@ import pytest
 from sqlalchemy import event, insert, select, update
 
 from service import lifecycle
+from service.accounting import policy_settings
 from service.db.engine import Database
-from service.db.models import Account, Attempt, Device, Group, Job, Node
+from service.db.models import Account, Attempt, Device, Group, Job, Node, Project
 from service.estimation.forecasts import Estimator
 from service.scheduler.model.jobs import IneligibleReason
 from service.scheduler.model.nodes import LinkType
@@ -18,7 +19,7 @@ from service.scheduler_cache import load_jobs
 from service.scheduler_cache.load import COMPARE_US, OVERLAP_US, Loader
 from tests.support import box
 from tests.support.box import GIB, NOW
-from torchyard.ids import now_us
+from torchyard.ids import new_id, now_us
 from torchyard.spec.policy import Policy
 from torchyard.states import StopReason
 
@@ -246,6 +247,33 @@ def test_who_can_be_stopped(kept: Kept) -> None:
     with kept.db.write() as tx:
         lifecycle.request_stop(tx, jobs[0], StopReason.CANCEL, "ada", NOW)
     assert not kept.look().running[jobs[0]].preemptible
+
+
+def test_a_change_of_restarts_is_in_the_next_look(kept: Kept) -> None:
+    """Of a project's, of the policy's list of projects, and of how often: nothing of the jobs themselves changes."""
+    (uuid,) = box.add_node(kept.db, devices=1)
+    plain: dict[str, Any] = {"command": ["python", "train.py"], "launcher": "python", "code": new_id("snap")}
+    runs, waits = (box.add_job(kept.db, **plain) for _ in range(2))
+    box.start(kept.db, runs, [uuid])
+
+    def may() -> tuple[bool, bool]:
+        state = kept.look()
+        return state.running[runs].restartable, state.waiting[waits].restartable
+
+    assert may() == (True, True)
+    for value in (False, True):
+        with kept.db.write() as tx:
+            tx.execute(update(Project).where(Project.name == "default").values(restarts=value))
+        assert may() == (value, value)
+    for policy, expected in (
+        (Policy(no_restarts=["default"]), False),
+        (Policy(), True),
+        (Policy(restarts=0), False),
+        (Policy(restarts=1), True),
+    ):
+        with kept.db.write() as tx:
+            policy_settings.set_policy(tx, policy)
+        assert may() == (expected, expected)
 
 
 def test_nodes_as_they_are(kept: Kept) -> None:

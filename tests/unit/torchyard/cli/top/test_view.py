@@ -1,6 +1,7 @@
 """Pictures of `yard top`: they fill the terminal, steer nothing, and claim nothing that is not known."""
 
 import io
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console, Group
 
-from torchyard.api import Job, Node, NodeDevice, QueueEntry
+from torchyard.api import IdleDevices, Job, Node, NodeDevice, QueueEntry
 from torchyard.cli.top import view
 from torchyard.cli.top.snapshot import BoxSnapshot, LogTail, Selection
 from torchyard.spec import JobSpec
@@ -124,6 +125,18 @@ def test_the_chosen_of_many_jobs_is_in_sight(size: tuple[int, int]) -> None:
         lines = drawn(seen, size, place)
         assert [line.split()[1] for line in lines if line.startswith("> ")] == [str(number)]
         assert "of 89" in lines[-1]
+
+
+def test_a_free_device_says_why_it_is_idle() -> None:
+    why = {"node": "box", "code": "kept", "job": 8, "until": None, "message": "kept for job 8 net until 21:30"}
+    idle = [IdleDevices.model_validate({**why, "devices": [1]}), IdleDevices.model_validate({**why, "devices": [0]})]
+    seen = replace(snapshot(node(device(0, held=True), device(1), device(2)), node(device(1), name="other")), idle=idle)
+    of_box, other = (drawn(seen, (120, 40))[at : at + 4] for at in (1, 5))
+    assert "7 net" in of_box[1], "who has a device since then has it"
+    assert of_box[2].rstrip().endswith("idle: kept for job 8 net until 21:30")
+    assert of_box[3].rstrip().endswith("free")
+    assert other[1].rstrip().endswith("free"), "the reason is another node's"
+    assert all(cell_len(line) <= 80 for line in drawn(seen, (80, 24)))
 
 
 @pytest.mark.parametrize("size", SIZES)
