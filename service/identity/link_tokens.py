@@ -44,8 +44,9 @@ class LinkTokens:
         from joserfc import jwt
         from joserfc.errors import JoseError
 
-        needed = {name: {"essential": True} for name in ("sub", "serial", "exp")}
-        registry = jwt.JWTClaimsRegistry(now=now_s, leeway=0, **needed)
+        registry = jwt.JWTClaimsRegistry(
+            now=now_s, leeway=0, sub={"essential": True}, serial={"essential": True}, exp={"essential": True}
+        )
         try:
             claims = jwt.decode(token, self._key(), algorithms=[_ALGORITHM]).claims
             registry.validate(claims)
