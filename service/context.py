@@ -13,6 +13,7 @@ from service.infra.broker_accounts import BrokerAccounts
 from service.infra.dispatch import Dispatcher
 from service.infra.hub import Hub
 from service.infra.times import Clock
+from service.nodes.utilization import UtilizationCache
 from service.scheduler_cache.load import Loader
 from service.secrets.key_file import KeyFile
 from service.settings import ServiceSettings
@@ -40,6 +41,8 @@ class Context:
     memory: Memory = field(default_factory=Memory)
     curves: CurveCache = field(default_factory=CurveCache)
     """Metrics as charts of many jobs show them."""
+    utilization: UtilizationCache = field(default_factory=UtilizationCache)
+    """How busy all devices were, as the lanes show it."""
     now_us: Clock = now_us
     monotonic: Callable[[], float] = time.monotonic
     started: float = field(default_factory=time.monotonic)

@@ -96,12 +96,13 @@ def format_duration(seconds: float) -> str:
     return "".join(parts[:2])
 
 
-def _json_schema(examples: list[str], meaning: str) -> WithJsonSchema:
+def _json_schema(examples: list[str], meaning: str, unit: Literal["seconds", "bytes"] = "seconds") -> WithJsonSchema:
     return WithJsonSchema(
         {
             "anyOf": [{"type": "integer", "minimum": 0}, {"type": "string"}],
             "examples": examples,
             "description": meaning,
+            "x-unit": unit,
         }
     )
 
@@ -123,4 +124,4 @@ Interval = Annotated[
     _json_schema(["10m", "never"], "seconds, or 10m, 4h, never"),
 ]
 Duration = Annotated[int, BeforeValidator(parse_duration), _json_schema(["10m", "4h"], "seconds, or 10m, 4h, 2d")]
-Size = Annotated[int, BeforeValidator(parse_size), _json_schema(["16GiB"], "bytes, or 512MiB, 16GiB, 16GB")]
+Size = Annotated[int, BeforeValidator(parse_size), _json_schema(["16GiB"], "bytes, or 512MiB, 16GiB, 16GB", "bytes")]

@@ -83,7 +83,15 @@ from torchyard.api.queue import Alternative, Calibration, QueueEntry, Reason, So
 from torchyard.api.secrets import Secret, SecretValue
 from torchyard.api.shared import NewSharedLink, SharedLink, SharedLinks, SharedRun
 from torchyard.api.sweeps import DryRun, Group, PlannedStart, PlannedTrial
-from torchyard.api.timeline import DeviceAllocation, DeviceTimeline, NodeTimeline, Timeline, TimelineJob
+from torchyard.api.timeline import (
+    DeviceAllocation,
+    DeviceTimeline,
+    DeviceUtilization,
+    NodeTimeline,
+    Timeline,
+    TimelineJob,
+    Utilization,
+)
 
 __all__ = [
     "PREFIX",
@@ -100,6 +108,7 @@ __all__ = [
     "Curves",
     "DeviceAllocation",
     "DeviceTimeline",
+    "DeviceUtilization",
     "DryRun",
     "Event",
     "Facet",
@@ -184,6 +193,7 @@ __all__ = [
     "TokenRotation",
     "UnixSignIn",
     "User",
+    "Utilization",
     "Visibility",
     "Why",
 ]

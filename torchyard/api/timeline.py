@@ -91,3 +91,29 @@ class TimelineJob(Resource):
     """When it ends, in half of such cases."""
     expected_end_p90_at: datetime | None
     """When it ends, in nine of ten such cases."""
+
+
+class Utilization(Resource):
+    """``GET /nodes/utilization``: how busy all devices were, in equal parts of the time."""
+
+    since: datetime
+    """Beginning of the first part."""
+    part_s: int
+    """Seconds of a part."""
+    devices: list["DeviceUtilization"]
+    """All devices, by node and index."""
+
+
+class DeviceUtilization(Resource):
+    """Use of one device over time, in percent: the mean of a few samples of each part; null where there is none."""
+
+    node: str
+    """Name of its node."""
+    uuid: str
+    """UUID of the device."""
+    of_node: bool
+    """Of a CPU slot: these are the processors and the main memory of the whole node."""
+    utilization: list[int | None]
+    """Percent of the time in which the GPU computed, or of the node's processors."""
+    memory: list[int | None]
+    """Percent of the memory that was held."""

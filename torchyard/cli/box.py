@@ -109,9 +109,11 @@ def _print_node(node: "Node", idle: "list[IdleDevices]") -> None:
 
 def idle_words(idle: "IdleDevices", node: "Node") -> str:
     """One line: which devices of the node are idle, for whom, until when, and the line that would change it."""
+    from torchyard.cli.format import message
+
     kinds = {device.index: device.kind.value for device in node.devices}
     numbers = ", ".join(map(str, idle.devices))
-    return f"{kinds.get(idle.devices[0], 'device')} {numbers} idle: {idle.message}"
+    return f"{kinds.get(idle.devices[0], 'device')} {numbers} idle: {message(idle.message)}"
 
 
 def _node_and_device(named: str) -> tuple[str, str]:

@@ -1,6 +1,7 @@
 """Values as they look in a terminal; pure functions."""
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -13,6 +14,8 @@ from torchyard.wire import LinkLevel
 if TYPE_CHECKING:
     from rich.text import Text
 
+#: A time in a message of the service, which writes all of them so.
+_IN_MESSAGE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)? UTC")
 BARS = "▁▂▃▄▅▆▇█"
 STYLES = {
     "queued": "yellow",
@@ -32,6 +35,20 @@ STYLES = {
 def now() -> datetime:
     """The wall clock."""
     return datetime.now(UTC)
+
+
+def message(text: str) -> str:
+    """A sentence of the service, with its times on the local clock."""
+    return _IN_MESSAGE.sub(lambda found: _local(found.group()), text)
+
+
+def _local(words: str) -> str:
+    at = words.removesuffix(" UTC")
+    try:
+        local = datetime.fromisoformat(at).replace(tzinfo=UTC).astimezone()
+    except (ValueError, OverflowError):
+        return words
+    return local.replace(tzinfo=None).isoformat(" ", "minutes" if at.count(":") == 1 else "seconds")
 
 
 def state(job: Job) -> "Text":

@@ -58,10 +58,12 @@ def _why_idle(*, json: bool) -> None:
 
 
 def _print_why(found: "Why") -> None:
-    common.put((found.summary, "bold"))
+    from torchyard.cli.format import message
+
+    common.put((message(found.summary), "bold"))
     for reason in found.reasons:
         if reason.message not in found.summary:
-            common.put(f"  {reason.message}")
+            common.put(f"  {message(reason.message)}")
     for words, p50, p90 in (
         ("starts", found.expected_start_at, found.expected_start_p90_at),
         ("ends", found.expected_end_at, found.expected_end_p90_at),
@@ -71,7 +73,7 @@ def _print_why(found: "Why") -> None:
     if found.alternatives:
         common.put("\nWhat would start it:")
     for each in found.alternatives:
-        common.put((f"  {each.message}", "green"))
+        common.put((f"  {message(each.message)}", "green"))
         common.put((f"      {each.command}", "dim"))
 
 
@@ -110,11 +112,13 @@ def queue(
 
 
 def _print_queue(entries: "Iterable[QueueEntry]") -> None:
+    from torchyard.cli.format import message
+
     with common.table("", "JOB", "NAME", "USER", "PRIO", "GPUS", "STARTS", "") as table:
         for each in entries:
             starts = _in(each.expected_start_at) if each.expected_start_at else ""
             cells = (each.number, each.name, each.user, each.priority.value, each.gpus, starts)
-            table.add_row(str(each.position), *map(str, cells), styled(each.reason, "dim"))
+            table.add_row(str(each.position), *map(str, cells), styled(message(each.reason), "dim"))
 
 
 def _print_calibration(found: "Calibration") -> None:

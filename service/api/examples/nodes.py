@@ -108,6 +108,15 @@ MODELS: tuple[BaseModel, ...] = (
         reservations=[],
         idle=[_IDLE],
     ),
+    api.Utilization(
+        since=at("9:00"),
+        part_s=120,
+        devices=[
+            api.DeviceUtilization(
+                node="box", uuid="GPU-0", of_node=False, utilization=[None, 97, 98], memory=[None, 62, 62]
+            )
+        ],
+    ),
     api.QueueEntry(
         position=1,
         job=JOB_ID,

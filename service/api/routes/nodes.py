@@ -47,6 +47,20 @@ def timeline(
     return not_modified(request, tag) or answer(found, tag=tag)
 
 
+@router.get("/utilization", response_model=api.Utilization, dependencies=[requires("read")])
+def utilization(
+    request: Request,
+    ctx: Ctx,
+    hours: Annotated[int, Query(ge=1, le=168, description="How far back use is told.")] = 24,
+) -> Response:
+    """Show how busy each device was and how much of its memory was held. In 181 equal parts, the last the present one;
+    a part without samples has null. The answer may be a quarter of a part old.
+    """
+    found = ctx.utilization.load(ctx.db, ctx.now_us(), hours)
+    tag = etag(found)
+    return not_modified(request, tag) or answer(found, tag=tag)
+
+
 @router.get("/idle", response_model=list[api.IdleDevices], dependencies=[requires("read")])
 def list_idle(request: Request, ctx: Ctx) -> Response:
     """List the devices that no job has. For which job they are idle, until when, and which jobs cannot be stopped for

@@ -8,5 +8,6 @@ declare module "swagger-ui-dist/swagger-ui-es-bundle" {
     defaultModelsExpandDepth: number;
     displayRequestDuration: boolean;
     filter: boolean;
+    plugins: ((system: { React: typeof import("react") }) => { components: Record<string, unknown> })[];
   }): unknown;
 }

@@ -114,3 +114,24 @@ def test_no_page_has_a_serious_fault(page: Page, paths: list[str], theme: Any) -
     expect(page.get_by_role("heading", name="You are not signed in")).to_be_visible()
     found["sign-in refused"] = faults(page)
     assert not any(found.values()), json.dumps({path: each for path, each in found.items() if each}, indent=1)
+
+
+def test_no_main_page_has_a_serious_fault_on_a_phone(page: Page, paths: list[str]) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    found = {}
+    for path in ("/", "/jobs/1", "/box", "/sharing", "/submit", "/docs"):
+        page.goto(path)
+        expect(page.get_by_role("heading").first).to_be_visible()
+        if path == "/docs":
+            expect(page.locator(".opblock").first).to_be_visible()
+        page.wait_for_load_state("load")
+        found[path] = faults(page)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390, path
+    page.goto("/")
+    page.get_by_role("button", name="Menu").click()
+    expect(page.get_by_role("menuitem", name="Audit")).to_be_visible()
+    found["menu"] = faults(page)
+    assert page.locator(".top").evaluate("bar => bar.offsetHeight") < 64  # one row
+    page.get_by_role("menuitem", name="Sharing").click()
+    expect(page.get_by_role("heading", name="Sharing")).to_be_visible()
+    assert not any(found.values()), json.dumps({path: each for path, each in found.items() if each}, indent=1)

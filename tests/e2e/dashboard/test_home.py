@@ -12,7 +12,7 @@ from sqlalchemy import insert, select
 from service.db.models import Allocation, Attempt, Device
 from tests.e2e.dashboard.test_trust import signed_in
 from tests.support.live import Live
-from tests.support.scripted import Agent
+from tests.support.scripted import GIB, Agent
 from torchyard import home
 
 pytestmark = pytest.mark.browser
@@ -85,6 +85,18 @@ def test_lanes_follow_and_mark_what_is_out_of_use(page: Page, submit: Submit, no
     live_service.client.post(f"/api/v1/nodes/{home.node_name()}/drain").raise_for_status()
     page.reload()
     expect(page.locator('.lane-closed[data-kind="draining"]')).to_have_count(4)
+
+
+def test_below_each_lane_is_how_busy_its_device_was(page: Page, node: Agent) -> None:
+    for ago_s in (1200, 2, 0):
+        node.sample({"gpu.0.utilization": 87.0, "gpu.0.memory_used": 40.0 * GIB}, ago_s=ago_s)
+    page.get_by_role("button", name="1 h", exact=True).click()
+    strip = page.get_by_role("img", name="Use of GPU ")
+    expect(strip).to_have_count(1)  # of the others nothing is known
+    expect(strip).to_have_accessible_name("Use of GPU 0: GPU busy 87 %, memory 50 % held")
+    expect(strip.locator(".lane-busy")).to_have_attribute("d", re.compile("^M[^M]+M[^M]+$"))  # with a gap
+    strip.hover(position={"x": strip.evaluate("strip => strip.getBoundingClientRect().width * 0.748"), "y": 4})
+    expect(page.locator(".lane-tip")).to_contain_text("GPU busy 87 %")
 
 
 def test_a_job_that_is_not_shown_is_no_link(browser: Browser, live_service: Live, submit: Submit, node: Agent) -> None:

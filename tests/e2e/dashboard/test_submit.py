@@ -150,3 +150,4 @@ def test_it_fits_a_phone(page: Page, node: Agent, theme: Any) -> None:
     page.get_by_label("GPUs", exact=True).fill("9")
     expect(page.get_by_role("list", name="Problems")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    expect(page.get_by_role("button", name="Submit the job")).to_be_in_viewport(ratio=1)

@@ -43,6 +43,16 @@ export function useTimeline(hours: number) {
   });
 }
 
+/** How busy the devices were in the last hours; the longer the time, the less of it is new. */
+export function useUtilization(hours: number) {
+  return useQuery({
+    queryKey: ["utilization", hours],
+    queryFn: () => unwrap(client.GET("/api/v1/nodes/utilization", { params: { query: { hours } } })),
+    refetchInterval: useInterval(Math.max(hours, 2) * POLL_MS),
+    placeholderData: keepPreviousData,
+  });
+}
+
 export function useAttention() {
   return useQuery({ ...ATTENTION, refetchInterval: useInterval(2 * POLL_MS) });
 }

@@ -2,7 +2,9 @@ import { memo } from "react";
 
 import type { DeviceTimeline, NodeTimeline, TimelineJob } from "../api/types";
 import { type Bar, hueOf, laneOf, type Mark, place, type Reserved, type Window } from "../lib/lanes";
+import { keyOf, type Use } from "../lib/utilization";
 import { told } from "./LaneTip";
+import { LaneUse } from "./LaneUse";
 import { ReservedMarks } from "./ReservedMarks";
 
 interface Props {
@@ -11,6 +13,8 @@ interface Props {
   jobs: ReadonlyMap<number, TimelineJob>;
   reserved: readonly Reserved[];
   window: Window;
+  /** How busy it was, as far as that is known. */
+  use: Use | undefined;
   /** Whose jobs stand out. */
   person: string | null;
 }
@@ -21,7 +25,7 @@ const NAMED = 3;
 const at = ({ left, width }: Mark) => ({ left: `${left}%`, width: `${width}%` });
 
 /** The jobs of one device over time. */
-export const DeviceLane = memo(function DeviceLane({ device, node, jobs, reserved, window, person }: Props) {
+export const DeviceLane = memo(function DeviceLane({ device, node, jobs, reserved, window, use, person }: Props) {
   const { bars, rows } = laneOf(device, jobs, window);
   const now = place(window.now, window);
   const kind = device.kind === "gpu" ? "GPU" : "slot";
@@ -52,6 +56,9 @@ export const DeviceLane = memo(function DeviceLane({ device, node, jobs, reserve
         ))}
         <i className="lane-now" style={{ left: `${now}%` }} />
       </div>
+      {use !== undefined && (
+        <LaneUse device={keyOf(node.name, device.uuid)} of={`${kind} ${device.index}`} use={use} window={window} />
+      )}
     </div>
   );
 });

@@ -1,9 +1,9 @@
 import type { Bar } from "../lib/lanes";
 import { duration, hour, secondsBetween } from "../lib/time";
 
-/** What is pointed at, and where the pointer is. */
+/** What is told of what is pointed at, and where the pointer is. */
 export interface Pointed {
-  bar: Element;
+  words: readonly string[];
   x: number;
   y: number;
 }
@@ -34,7 +34,7 @@ export function told({ job, kind, state, attempt, startsAt, endsAt, count }: Bar
 /** A card beside the pointer, or below what has the focus. */
 export function LaneTip({ pointed }: { pointed: Pointed | null }) {
   if (pointed === null) return null;
-  const [title = "", ...lines] = JSON.parse(pointed.bar.getAttribute("data-bar") ?? "[]") as string[];
+  const [title = "", ...lines] = pointed.words;
   const right = pointed.x > innerWidth / 2;
   const style = { top: pointed.y + 16, ...(right ? { right: innerWidth - pointed.x } : { left: pointed.x }) };
   return (

@@ -1,11 +1,12 @@
 import { useNavigate } from "@tanstack/react-router";
 import { type KeyboardEvent, memo, type MouseEvent, type PointerEvent, useMemo, useState } from "react";
 
-import { useTimeline } from "../api/box";
+import { useTimeline, useUtilization } from "../api/box";
 import type { NodeTimeline, Timeline } from "../api/types";
 import { hueOf, place, reservedOf, ticksOf, type Window, windowOf } from "../lib/lanes";
 import { resourceOf } from "../lib/resources";
 import { hour } from "../lib/time";
+import { keyOf, toldAt, type Use, usesOf } from "../lib/utilization";
 import { NoNode } from "../ui/NoNode";
 import { Notice } from "../ui/Notice";
 import { Panel } from "../ui/Panel";
@@ -45,9 +46,11 @@ function Picture({ timeline, hours }: { timeline: Timeline; hours: number }) {
   const [pointed, setPointed] = useState<Pointed | null>(null);
   const [person, setPerson] = useState<string | null>(null);
   const window = useMemo(() => windowOf(hours, now), [hours, now]);
+  const utilization = useUtilization(hours).data;
+  const uses = useMemo(() => usesOf(utilization), [utilization]);
   const point = (event: PointerEvent) => {
-    const bar = (event.target as Element).closest("[data-bar]");
-    setPointed(bar === null ? null : { bar, x: event.clientX, y: event.clientY });
+    const words = barWords(event.target as Element) ?? stripWords(event, uses, window);
+    setPointed(words === null ? null : { words, x: event.clientX, y: event.clientY });
   };
   const open = (event: MouseEvent) => {
     const href = (event.target as Element).closest("a")?.getAttribute("href");
@@ -69,18 +72,35 @@ function Picture({ timeline, hours }: { timeline: Timeline; hours: number }) {
       <Axis window={window} />
       <AnyNode timeline={timeline} window={window} />
       {timeline.nodes.map((node) => (
-        <NodeLanes key={node.name} node={node} timeline={timeline} window={window} person={person} />
+        <NodeLanes key={node.name} node={node} timeline={timeline} window={window} uses={uses} person={person} />
       ))}
-      <Legend timeline={timeline} onPoint={setPerson} />
+      <Legend timeline={timeline} uses={uses} onPoint={setPerson} />
       <LaneTip pointed={pointed} />
     </div>
   );
 }
 
+/** What the bar tells that is pointed at. */
+function barWords(target: Element): string[] | null {
+  const words = target.closest("[data-bar]")?.getAttribute("data-bar");
+  return words == null ? null : JSON.parse(words) as string[];
+}
+
+/** What is known of a device's use at the moment that is pointed at. */
+function stripWords({ target, clientX }: PointerEvent, uses: ReadonlyMap<string, Use>, window: Window) {
+  const strip = (target as Element).closest("[data-use]");
+  const use = uses.get(strip?.getAttribute("data-use") ?? "");
+  if (strip === null || use === undefined) return null;
+  const { left, width } = strip.getBoundingClientRect();
+  const at = window.from + (clientX - left) / width * (window.to - window.from);
+  const told = at > window.now ? null : toldAt(use, at);
+  return told === null ? null : [hour(new Date(at).toISOString(), window.now), ...told];
+}
+
 function atFocus(target: Element): Pointed | null {
   if (!target.matches("[data-bar]:focus-visible")) return null;
   const { left, bottom } = target.getBoundingClientRect();
-  return { bar: target, x: left, y: bottom };
+  return { words: barWords(target) ?? [], x: left, y: bottom };
 }
 
 /** Arrow keys walk along a lane, and from lane to lane. */
@@ -131,10 +151,11 @@ interface NodeProps {
   node: NodeTimeline;
   timeline: Timeline;
   window: Window;
+  uses: ReadonlyMap<string, Use>;
   person: string | null;
 }
 
-const NodeLanes = memo(function NodeLanes({ node, timeline, window, person }: NodeProps) {
+const NodeLanes = memo(function NodeLanes({ node, timeline, window, uses, person }: NodeProps) {
   const jobs = useMemo(() => new Map(timeline.jobs.map((job) => [job.number, job])), [timeline]);
   const reserved = reservedOf(timeline, node.name, window);
   return (
@@ -152,6 +173,7 @@ const NodeLanes = memo(function NodeLanes({ node, timeline, window, person }: No
           jobs={jobs}
           reserved={reserved}
           window={window}
+          use={uses.get(keyOf(node.name, device.uuid))}
           person={person}
         />
       ))}
@@ -159,10 +181,16 @@ const NodeLanes = memo(function NodeLanes({ node, timeline, window, person }: No
   );
 });
 
+interface LegendProps {
+  timeline: Timeline;
+  uses: ReadonlyMap<string, Use>;
+  onPoint: (person: string | null) => void;
+}
+
 /** Whose jobs have which colour; pointing at one fades those of all others. */
-function Legend({ timeline, onPoint }: { timeline: Timeline; onPoint: (person: string | null) => void }) {
+function Legend({ timeline, uses, onPoint }: LegendProps) {
   const people = [...new Set(timeline.jobs.map(({ user }) => user))].sort((one, other) => one.localeCompare(other));
-  if (people.length === 0) return <p className="faint lane-legend">No job has run in this time.</p>;
+  if (people.length === 0 && uses.size === 0) return <p className="faint lane-legend">No job has run in this time.</p>;
   return (
     <ul className="lane-legend" aria-label="People">
       {people.map((user) => (
@@ -172,6 +200,8 @@ function Legend({ timeline, onPoint }: { timeline: Timeline; onPoint: (person: s
       ))}
       <li className="faint"><i data-kind="expected" />expected, to nine cases of ten</li>
       <li className="faint"><i data-kind="reserved" />reserved</li>
+      {uses.size > 0 && <li className="faint"><i data-kind="busy" />busy</li>}
+      {uses.size > 0 && <li className="faint"><i data-kind="memory" />memory held</li>}
     </ul>
   );
 }

@@ -14,7 +14,7 @@ import { useNow } from "../ui/useNow";
 import { useResource } from "../ui/useResource";
 import { BulkBar } from "./BulkBar";
 import { JobLine } from "./JobLine";
-import { useNarrow } from "./useNarrow";
+import { useNarrow } from "../ui/useNarrow";
 
 interface Props {
   sections: readonly Section[];

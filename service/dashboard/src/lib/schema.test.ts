@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 
-import { defaultAt, fieldsOf, type FormField, labelOf, type Schemas } from "./schema";
+import { defaultAt, fieldsOf, type FormField, labelOf, type Schemas, unitAt } from "./schema";
 
 const described = JSON.parse(readFileSync("../../openapi.json", "utf8")) as { components: { schemas: Schemas } };
 const schemas = described.components.schemas;
@@ -29,6 +29,12 @@ describe("fieldsOf", () => {
     expect(fields.get("restartable")).toMatchObject({ options: ["auto", true, false], without: "auto" });
   });
 
+  it("says what a limit is without one in its unit", () => {
+    expect(fields.get("grace")).toMatchObject({ without: "1m", unit: "seconds" });
+    expect(fields.get("log_limit")).toMatchObject({ without: "1GiB", unit: "bytes" });
+    expect(fields.get("max_retries")).toMatchObject({ without: "0", unit: null });
+  });
+
   it("tells the kinds of an object apart by their names", () => {
     const optim = within(fields.get("recipe"), "optim");
     expect(optim?.kind === "variant" && optim.variants.map(({ name }) => name)).toEqual(["adam", "adamw", "sgd"]);
@@ -42,6 +48,13 @@ describe("defaultAt", () => {
     expect(defaultAt(spec, schemas, ["resources", "gpus"])).toBe(1);
     expect(defaultAt(spec, schemas, ["recipe", "epochs"])).toBe(5);
     expect(defaultAt(spec, schemas, ["unheard", "of"])).toBeUndefined();
+  });
+});
+
+describe("unitAt", () => {
+  it("finds what a number counts", () => {
+    const paths = [["time_limit"], ["resources", "memory"], ["resources", "gpus"], ["unheard", "of"]];
+    expect(paths.map((path) => unitAt(spec, schemas, path))).toEqual(["seconds", "bytes", null, null]);
   });
 });
 

@@ -1,3 +1,5 @@
+import { inUnit, type Unit } from "./setting";
+
 /** A JSON Schema, as far as that of a job's spec goes. */
 export interface Schema {
   $ref?: string;
@@ -13,6 +15,8 @@ export interface Schema {
   properties?: Readonly<Record<string, Schema>>;
   required?: readonly string[];
   additionalProperties?: boolean | Schema;
+  /** What its numbers count, if that is no plain number. */
+  "x-unit"?: Unit;
 }
 
 export type Schemas = Readonly<Record<string, Schema>>;
@@ -31,6 +35,8 @@ export type FormField = Kind & {
   help: string;
   /** What it is when it is left out, in words; null where nothing stands for that. */
   without: string | null;
+  /** What a plain number counts; null where it is one. */
+  unit: Unit | null;
 };
 
 /** One of several shapes of an object, told apart by its name. */
@@ -62,7 +68,8 @@ function field(schema: Schema, schemas: Schemas, path: Path): FormField {
     path,
     label: labelOf(path.at(-1) ?? ""),
     help: sentence(schema.description ?? target.description ?? ""),
-    without: wordsOf(schema.default),
+    without: wordsOf(schema.default, inner["x-unit"]),
+    unit: inner["x-unit"] ?? null,
   };
 }
 
@@ -100,10 +107,20 @@ function nameOf(schema: Schema): string | null {
 
 /** What a field is when it is left out; undefined where the schema does not say, or knows no such field. */
 export function defaultAt(schema: Schema, schemas: Schemas, path: Path): unknown {
+  return schemaAt(schema, schemas, path)?.default;
+}
+
+/** What a plain number counts that stands at a path; null where it is one. */
+export function unitAt(schema: Schema, schemas: Schemas, path: Path): Unit | null {
+  const found = schemaAt(schema, schemas, path);
+  return found === undefined ? null : optional(found, schemas)["x-unit"] ?? null;
+}
+
+function schemaAt(schema: Schema, schemas: Schemas, path: Path): Schema | undefined {
   const [name, ...rest] = path;
-  if (name === undefined) return schema.default;
+  if (name === undefined) return schema;
   const found = resolved(optional(schema, schemas), schemas).properties?.[name];
-  return found === undefined ? undefined : defaultAt(found, schemas, rest);
+  return found === undefined ? undefined : schemaAt(found, schemas, rest);
 }
 
 function resolved(schema: Schema, schemas: Schemas): Schema {
@@ -128,7 +145,8 @@ function isScalars(values: boolean | Schema | undefined): boolean {
   return (values.anyOf ?? [values]).every(({ type }) => type !== undefined && type !== "array" && type !== "object");
 }
 
-function wordsOf(value: unknown): string | null {
+function wordsOf(value: unknown, unit: Unit | undefined): string | null {
+  if (typeof value === "number" && unit !== undefined) return inUnit(value, unit);
   if (value === undefined || value === null || typeof value === "object") return null;
   return typeof value === "string" ? value : JSON.stringify(value);
 }

@@ -1,9 +1,13 @@
 import { expect, it } from "vitest";
 
-import { listed, optional, setting, sizeSetting } from "./setting";
+import { inUnit, listed, optional, setting, sizeSetting } from "./setting";
 
 it("writes spans as settings have them", () => {
   expect([604_800, 90, 3_600, 0, null, "4h"].map(setting)).toEqual(["7d", "90s", "1h", "0s", "off", "4h"]);
+});
+
+it("writes a number with its unit", () => {
+  expect([inUnit(7_200, "seconds"), inUnit(2 ** 30, "bytes")]).toEqual(["2h", "1GiB"]);
 });
 
 it("reads what is typed", () => {

@@ -17,6 +17,14 @@ export function sizeSetting(size: number | string): string {
   return `${size / step}${unit}`;
 }
 
+/** What a plain number in a spec counts, as the schema tells. */
+export type Unit = "seconds" | "bytes";
+
+/** A number as one writes it in a spec: `2h`, `1GiB`. */
+export function inUnit(value: number, unit: Unit): string {
+  return unit === "bytes" ? sizeSetting(value) : setting(value);
+}
+
 /** Words that stand between commas. */
 export function listed(text: string): string[] {
   return text.split(",").map((word) => word.trim()).filter((word) => word !== "");

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 
+import type { Path } from "./schema";
 import { isSame, mergePatch, readSpec, shown, typed, withField, written } from "./specText";
 
 describe("readSpec", () => {
@@ -46,6 +47,7 @@ describe("typed and shown", () => {
     expect(typed("variables", "A=1=2\n")).toEqual({ A: "1=2" });
     expect(shown("variables", { A: "1=2", B: 3 })).toBe("A=1=2\nB=3");
     expect(typed("line", "3")).toBe(3);
+    expect(shown("line", 3_600, "seconds")).toBe("1h");
     expect(typed("line", "4h")).toBe("4h");
     expect(typed("text", "3")).toBe("3");
     expect(typed("yaml", "lr: [0.1]")).toEqual({ lr: [0.1] });
@@ -63,10 +65,11 @@ describe("typed and shown", () => {
 });
 
 describe("written", () => {
-  it("leaves out what stands for itself", () => {
+  it("leaves out what stands for itself, and writes units", () => {
     const defaults: Record<string, unknown> = { priority: "normal", resources: { gpus: 1, nodes: 1 }, "resources.nodes": 1, "recipe.epochs": 5 };
-    const spec = { name: "a", priority: "normal", live: null, resources: { gpus: 2, nodes: 1 }, recipe: { epochs: 5 } };
-    expect(written(spec, (path) => defaults[path.join(".")])).toEqual({ name: "a", resources: { gpus: 2 }, recipe: {} });
+    const spec = { name: "a", priority: "normal", live: null, time_limit: 7_200, resources: { gpus: 2, nodes: 1 }, recipe: { epochs: 5 } };
+    const known = (path: Path) => ({ usual: defaults[path.join(".")], unit: path[0] === "time_limit" ? "seconds" as const : null });
+    expect(written(spec, known)).toEqual({ name: "a", time_limit: "2h", resources: { gpus: 2 }, recipe: {} });
   });
 });
 

@@ -1,6 +1,7 @@
 import { type Document, isMap, parse, parseDocument, stringify } from "yaml";
 
 import type { FormField, Path } from "./schema";
+import { inUnit, type Unit } from "./setting";
 
 export type Spec = Record<string, unknown>;
 
@@ -72,7 +73,7 @@ export const isObject = (value: unknown): value is Spec =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** A field's value as it stands in its input. */
-export function shown(kind: FormField["kind"], value: unknown): string {
+export function shown(kind: FormField["kind"], value: unknown, unit: Unit | null = null): string {
   if (value === undefined || value === null) return "";
   if (kind === "words" && Array.isArray(value)) return value.map((word) => quoted(String(word))).join(" ");
   if (kind === "list" && Array.isArray(value)) return value.map(String).join("\n");
@@ -80,6 +81,11 @@ export function shown(kind: FormField["kind"], value: unknown): string {
     return Object.entries(value).map(([name, one]) => `${name}=${String(one)}`).join("\n");
   }
   if (typeof value === "object") return stringify(value, { lineWidth: 0 }).trimEnd();
+  return scalar(value, unit);
+}
+
+function scalar(value: unknown, unit: Unit | null): string {
+  if (typeof value === "number" && unit !== null) return inUnit(value, unit);
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
@@ -104,13 +110,21 @@ function variable(line: string): [string, string] {
 /** A word as a shell reads it. */
 const quoted = (word: string) => (/^[\w@%+=:,./{}-]+$/u.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
 
-/** A stored spec as a person would write it: without what is null or stands for itself by default. */
-export function written(spec: Spec, defaults: (path: Path) => unknown, at: Path = []): Spec {
+/** What the schema says of a field. */
+export interface Known {
+  /** What it is when it is left out. */
+  usual: unknown;
+  unit: Unit | null;
+}
+
+/** A stored spec as a person would write it: with units, without what is null or stands for itself by default. */
+export function written(spec: Spec, known: (path: Path) => Known, at: Path = []): Spec {
   return Object.fromEntries(Object.entries(spec).flatMap(([name, value]) => {
     const path = [...at, name];
-    const usual = defaults(path);
+    const { usual, unit } = known(path);
     if (value === null || isSame(value, usual)) return [];
-    const inner = isObject(value) && name !== "env" && value.name === undefined ? written(value, defaults, path) : value;
+    if (typeof value === "number" && unit !== null) return [[name, inUnit(value, unit)]];
+    const inner = isObject(value) && name !== "env" && value.name === undefined ? written(value, known, path) : value;
     return isSame(inner, {}) && isObject(usual) ? [] : [[name, inner]];
   }));
 }

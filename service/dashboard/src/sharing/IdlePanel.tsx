@@ -1,12 +1,15 @@
 import { useIdle } from "../api/sharing";
 import type { IdleDevices } from "../api/types";
+import { Message } from "../ui/Message";
 import { Notice } from "../ui/Notice";
 import { Panel } from "../ui/Panel";
+import { useNow } from "../ui/useNow";
 
 /** Devices that no job has: for whom, until when, and the line that would let others be stopped. */
 export function IdlePanel() {
   const found = useIdle();
   const idle = found.data ?? [];
+  const now = useNow(30_000);
   return (
     <Panel title="Idle now, and why" className="table-panel">
       <Notice error={found.error} />
@@ -20,19 +23,19 @@ export function IdlePanel() {
               <th scope="col">Why</th>
             </tr>
           </thead>
-          <tbody>{idle.map((one) => <Row key={`${one.node} ${one.code} ${one.devices.join()}`} idle={one} />)}</tbody>
+          <tbody>{idle.map((one) => <Row key={`${one.node} ${one.code} ${one.devices.join()}`} idle={one} now={now} />)}</tbody>
         </table>
       )}
     </Panel>
   );
 }
 
-function Row({ idle }: { idle: IdleDevices }) {
+function Row({ idle, now }: { idle: IdleDevices; now: number }) {
   return (
     <tr>
       <th scope="row">{idle.node}</th>
       <td data-label="Devices">{idle.devices.join(", ")}</td>
-      <td data-label="Why">{idle.message}</td>
+      <td data-label="Why"><span className="cell-words"><Message text={idle.message} now={now} /></span></td>
     </tr>
   );
 }

@@ -34,7 +34,10 @@ export function Editor({ form, begun, origin }: Props) {
   const [read, setRead] = useState(() => readSpec(begun));
   const [spec, setSpec] = useState<Spec>(read.spec ?? {});
   const [start, setStart] = useState<Start>(SCRATCH);
-  const draft = useMemo(() => (read.spec === null ? null : draftOf(read.spec, origin, start)), [read, origin, start]);
+  const draft = useMemo(
+    () => (read.spec === null ? null : draftOf(read.spec, begun, origin, start)),
+    [read, begun, origin, start],
+  );
   const settled = useSettled(draft, SETTLE_MS);
   const dry = useDryRun(settled);
   const verdict = settled === null ? null : dry.data ?? null;
@@ -84,9 +87,9 @@ function partsOf(verdict: Verdict | null): { checked: DryRun | null; complaints:
   return "checked" in verdict ? { checked: verdict.checked, complaints: NONE } : { checked: null, complaints: verdict.complaints };
 }
 
-function draftOf(spec: Spec, origin: Job | null, start: Start): Draft {
+function draftOf(spec: Spec, begun: string, origin: Job | null, start: Start): Draft {
   if (origin === null) return { spec };
-  return { again: { job: origin.id, ...start, changes: mergePatch(origin.spec, spec) } };
+  return { again: { job: origin.id, ...start, changes: mergePatch(readSpec(begun).spec ?? {}, spec) } };
 }
 
 /** Submits the draft, and goes to what it has become. */
@@ -103,9 +106,11 @@ function Send({ draft, wrong }: { draft: Draft | null; wrong: boolean }) {
   return (
     <>
       <Notice error={submit.error} />
-      <button type="button" className="button primary wide" disabled={draft === null || wrong || submit.isPending} onClick={send}>
-        Submit the job
-      </button>
+      <div className="submit-send">
+        <button type="button" className="button primary wide" disabled={draft === null || wrong || submit.isPending} onClick={send}>
+          Submit the job
+        </button>
+      </div>
     </>
   );
 }

@@ -86,7 +86,7 @@ const optionOf = (value: unknown) => (String(value) === "true" ? "yes" : String(
 
 /** A field that is typed; while it is, what stands in it stays as it was typed. */
 function Input(props: FieldProps) {
-  const { field: { kind, path, without }, spec, known, onChange } = props;
+  const { field: { kind, path, without, unit }, spec, known, onChange } = props;
   const [draft, setDraft] = useState<string | null>(null);
   const [fault, setFault] = useState<string | null>(null);
   const list = useId();
@@ -101,7 +101,7 @@ function Input(props: FieldProps) {
     }
   };
   const common = {
-    value: draft ?? shown(kind, valueAt(spec, path)),
+    value: draft ?? shown(kind, valueAt(spec, path), unit),
     spellCheck: false,
     autoComplete: "off",
     placeholder: without ?? undefined,

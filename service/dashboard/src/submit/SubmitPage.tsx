@@ -7,7 +7,7 @@ import { useSettings } from "../api/session";
 import { useSchemas } from "../api/submit";
 import type { Job } from "../api/types";
 import { maySubmitAnywhere } from "../lib/rights";
-import { defaultAt, type Schemas } from "../lib/schema";
+import { defaultAt, type Schemas, unitAt } from "../lib/schema";
 import { specForm } from "../lib/specForm";
 import { written } from "../lib/specText";
 import { Notice } from "../ui/Notice";
@@ -70,6 +70,8 @@ function WithSchemas({ schemas, origin }: { schemas: Schemas; origin: Job | null
   }
   const text = origin === null
     ? FIRST
-    : stringify(written(origin.spec, (path) => defaultAt(schema, schemas, path)), { lineWidth: 0 });
+    : stringify(written(origin.spec, (path) => ({
+        usual: defaultAt(schema, schemas, path), unit: unitAt(schema, schemas, path),
+      })), { lineWidth: 0 });
   return <Editor form={form} begun={text} origin={origin} />;
 }

@@ -9,9 +9,12 @@ import { SignIn } from "../session/SignIn";
 import { Notice } from "./Notice";
 import { NoticeBanner } from "./NoticeBanner";
 import { OutageBanner } from "./OutageBanner";
+import { type PageLink, pagesOf } from "./pages";
 import { ThemeToggle } from "./ThemeToggle";
+import { useNarrow } from "./useNarrow";
 
 const Bell = lazy(() => import("../bell/Bell"));
+const PageMenu = lazy(() => import("./PageMenu"));
 
 /** Every page; one of a public link asks for no sign-in and leads nowhere else. */
 export function Root() {
@@ -23,9 +26,11 @@ export function Root() {
 function Frame() {
   const settings = useSettings();
   const outage = useOutage();
+  const narrow = useNarrow();
   useLive(settings.data?.user.id);
   if (settings.data === null) return <SignIn />;
   if (settings.data === undefined) return <main className="page"><Notice error={settings.error} /></main>;
+  const pages = pagesOf(mayAdminister(settings.data));
   return (
     <>
       <a className="skip" href="#content">Skip to content</a>
@@ -34,15 +39,14 @@ function Frame() {
           <img src="/mark.svg" alt="" width="28" height="28" />
           <span>TorchYard</span>
         </Link>
-        <nav aria-label="Pages">
-          <Link to="/" search={{}} activeOptions={{ includeSearch: false, exact: true }}>Home</Link>
-          <Link to="/box">The box</Link>
-          <Link to="/sharing">Sharing</Link>
-          <Link to="/projects">Projects</Link>
-          {mayAdminister(settings.data) && <Link to="/people">People</Link>}
-          {mayAdminister(settings.data) && <Link to="/audit">Audit</Link>}
-        </nav>
-        <Person name={settings.data.user.name} />
+        {!narrow && (
+          <nav aria-label="Pages">
+            {pages.map(({ to, label }) => (
+              <Link key={to} to={to} search={{}} activeOptions={{ includeSearch: false, exact: to === "/" }}>{label}</Link>
+            ))}
+          </nav>
+        )}
+        <Person name={settings.data.user.name} pages={narrow ? pages : null} />
       </header>
       <OutageBanner />
       <NoticeBanner />
@@ -52,15 +56,26 @@ function Frame() {
   );
 }
 
-function Person({ name }: { name: string }) {
-  const signOut = useSignOut();
+/** What is the viewer's own; the pages are in its menu where the bar has no room for them. */
+function Person({ name, pages }: { name: string; pages: readonly PageLink[] | null }) {
   return (
     <div className="person">
       <Shortcuts />
       <Suspense fallback={null}><Bell key={name} user={name} /></Suspense>
+      {pages === null
+        ? <Account name={name} />
+        : <Suspense fallback={null}><PageMenu pages={pages} name={name} /></Suspense>}
+    </div>
+  );
+}
+
+function Account({ name }: { name: string }) {
+  const signOut = useSignOut();
+  return (
+    <>
       <ThemeToggle />
       <Link to="/account" className="person-name" title="Your tokens and secrets">{name}</Link>
       <button type="button" className="button small ghost" onClick={() => void signOut()}>Sign out</button>
-    </div>
+    </>
   );
 }

@@ -1,3 +1,4 @@
+import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -137,3 +138,14 @@ def api_node(devices: list[dict[str, Any]]) -> Node:
             "devices": [about | empty | device for device in devices],
         }
     )
+
+
+def test_times_in_a_sentence_are_on_the_local_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Kolkata")
+    time.tzset()
+    try:
+        told = shown.message("kept until 2026-11-25 22:15 UTC, seen 2026-11-25 22:15:09 UTC; not 2026-13-25 22:15 UTC")
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert told == "kept until 2026-11-26 03:45, seen 2026-11-26 03:45:09; not 2026-13-25 22:15 UTC"

@@ -47,6 +47,7 @@ BOX = {"/queue", "/nodes", "/nodes/idle", "/nodes/timeline"}
 NO_JOB = {
     "/queue/calibration",
     "/nodes/{name}/telemetry",
+    "/nodes/utilization",
     "/settings",
     "/users",
     "/tokens",
