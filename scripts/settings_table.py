@@ -10,14 +10,19 @@ from torchyard import settingsfile
 from worker import settings as worker
 
 PAGE = Path(__file__).parents[1] / "docs" / "settings.md"
-PARTS: dict[str, type[BaseSettings]] = {"service": service.ServiceEnvironment, "worker": worker.WorkerEnvironment}
+PARTS: dict[str, tuple[type[BaseSettings], frozenset[str]]] = {
+    "service": (service.ServiceEnvironment, service.RELOADED),
+    "worker": (worker.WorkerEnvironment, worker.RELOADED),
+}
 
 
-def table(kind: type[BaseSettings]) -> str:
-    """A Markdown table of variables, in the order of the class."""
-    rows = ["| variable | default | |", "|---|---|---|"]
+def table(kind: type[BaseSettings], reloaded: frozenset[str]) -> str:
+    """A Markdown table of variables, in the order of the class; `reloaded` count at once when they are read anew."""
+    rows = ["| variable | default | at once | |", "|---|---|---|---|"]
     for name, field in kind.model_fields.items():
-        rows.append(f"| `{settingsfile.PREFIX}{name.upper()}` | {default(name, field.default)} | {field.description} |")
+        at_once = "yes" if reloaded & {name, f"{name}_s"} else ""
+        shown = default(name, field.default)
+        rows.append(f"| `{settingsfile.PREFIX}{name.upper()}` | {shown} | {at_once} | {field.description} |")
     return "\n".join(rows)
 
 
@@ -32,8 +37,8 @@ def default(name: str, value: object) -> str:
 
 def render(page: str) -> str:
     """The page with its tables made anew."""
-    for name, kind in PARTS.items():
-        page = generated.between(page, f"{name} settings", table(kind))
+    for name, (kind, reloaded) in PARTS.items():
+        page = generated.between(page, f"{name} settings", table(kind, reloaded))
     return page
 
 

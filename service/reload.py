@@ -12,8 +12,6 @@ from service.context import Context
 from service.settings import ServiceSettings
 from torchyard import home
 
-#: What came of the last reload, in the home: `yard config reload` waits for it.
-OUTCOME: Final = "reload.json"
 #: Settings that a command's option may have changed.
 _OPTIONS: Final = ("host", "port", "behind_proxy", "tls_cert", "tls_key")
 
@@ -38,4 +36,4 @@ def reload(app: FastAPI) -> None:
         ctx.wake_scheduler()
         _log.info("settings read anew: changed %s; need a restart: %s", changed or "none", restart or "none")
         outcome |= {"changed": changed, "restart": restart}
-    home.write_private(home.root() / OUTCOME, json.dumps(outcome))
+    home.write_private(home.root() / home.RELOAD_FILE, json.dumps(outcome))

@@ -71,6 +71,10 @@ def account_name() -> str:
 
 #: File in a worker's folder that says which limits the kernel holds jobs to, or why none.
 LIMITS_FILE = "limits.txt"
+#: In the worker's folder: locked while it runs, with its process id.
+WORKER_LOCK = "worker.lock"
+#: In the folder of service or worker: what came of reading its settings anew, for which `yard config reload` waits.
+RELOAD_FILE = "reload.json"
 
 
 def worker_folder() -> Path:
@@ -111,3 +115,13 @@ def read_address() -> dict[str, Any] | None:
         return dict(json.loads(address_file().read_text()))
     except (OSError, ValueError):
         return None
+
+
+def worker_pid() -> int | None:
+    """Return the process of the worker that keeps its attempts in `worker_folder`; None if none runs."""
+    try:
+        pid = int((worker_folder() / WORKER_LOCK).read_text() or 0)
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return None
+    return pid if b"worker" in words else None  # else the number has gone to another program since

@@ -1,27 +1,31 @@
 """``python -m worker``: one node's worker.
 
-Prints ``ready NAME`` once it is registered and consumes its queue. SIGTERM ends it; trainings go on, and the next
-worker of the same home takes them up again.
+Prints ``ready NAME`` once it is registered and consumes its queue. SIGHUP reads the settings anew. SIGTERM ends it;
+trainings go on, and the next worker of the same home takes them up again.
 """
 
 import argparse
 import fcntl
 import logging
 import os
+import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from torchyard import exceptions, wire
 from torchyard.client import joining
+from torchyard.home import WORKER_LOCK
 from torchyard.stack import filesystem
 from worker import app, settings
 from worker.control.backoff import Backoff
 from worker.control.registration import Registration, broker_url
 from worker.exceptions import RequestRefusedError, UnavailableError
-from worker.runtime import Runtime
+from worker.runtime import Runtime, spawn
 
 #: How long a worker that was registered before waits for the service before it starts without.
 PATIENCE_S: Final = 3.0
@@ -31,7 +35,7 @@ logger = logging.getLogger("worker")
 
 def main(arguments: list[str] | None = None) -> int:
     """Run until SIGTERM; the exit status is 0, or 2 for a home that cannot be used."""
-    chosen = parse(arguments)
+    chosen, read = parse(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
     for noisy in ("httpx", "celery.worker.strategy", "celery.app.trace"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
@@ -47,7 +51,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     try:
         join(chosen)
-        restart = WorkerProgram(chosen).run()
+        restart = WorkerProgram(chosen, read).run()
     except exceptions.TorchYardError as error:
         logger.error("%s", error)
         return 2
@@ -70,8 +74,8 @@ def join(chosen: settings.WorkerSettings) -> None:
         logger.info("joined as node %s; its token is in %s", chosen.name, chosen.token_file)
 
 
-def parse(arguments: list[str] | None) -> settings.WorkerSettings:
-    """Settings from the command line."""
+def parse(arguments: list[str] | None) -> tuple[settings.WorkerSettings, Callable[[], settings.WorkerSettings]]:
+    """Return the settings, of which the command line's come first, and the function that reads them anew."""
     parser = argparse.ArgumentParser(prog="worker", description="The worker of one TorchYard node.")
     parser.add_argument("--name", help="the node's name (default: the host's)")
     parser.add_argument("--join", metavar="URL", help="the service (default: the one in TORCHYARD_HOME)")
@@ -87,36 +91,44 @@ def parse(arguments: list[str] | None) -> settings.WorkerSettings:
         "--label", action="append", metavar="WORD", help="a word that jobs may ask for; may be given several times"
     )
     given = parser.parse_args(arguments)
+    read = partial(
+        settings.from_environment,
+        name=given.name,
+        join=given.join,
+        token_file=given.token_file,
+        folder=given.home,
+        cpu_slots=given.cpu_slots,
+        labels=given.label,
+        invitation=given.join_token,
+    )
     try:
-        return settings.from_environment(
-            name=given.name,
-            join=given.join,
-            token_file=given.token_file,
-            folder=given.home,
-            cpu_slots=given.cpu_slots,
-            labels=given.label,
-            invitation=given.join_token,
-        )
+        return read(), read
     except ValueError as error:
         parser.error(str(error))
 
 
 def lock_home(home: Path) -> int:
-    """A descriptor that keeps other workers out of this home; raises BlockingIOError when one is there."""
-    descriptor = os.open(home / "worker.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    """A descriptor that keeps other workers out of this home, in a file that tells this process.
+
+    Raises BlockingIOError when one is there.
+    """
+    descriptor = os.open(home / WORKER_LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
         raise BlockingIOError(f"another worker runs in {home}: stop it, or give --home another folder") from None
+    os.truncate(descriptor, 0)
+    os.write(descriptor, str(os.getpid()).encode())
     return descriptor
 
 
 class WorkerProgram:
     """One run of the worker."""
 
-    def __init__(self, chosen: settings.WorkerSettings) -> None:
+    def __init__(self, chosen: settings.WorkerSettings, read: Callable[[], settings.WorkerSettings]) -> None:
         self._settings = chosen
+        self._read = read
         self._restart = False
         self._said_ready = False
         self._worker: Any = None
@@ -136,6 +148,8 @@ class WorkerProgram:
     def _ready(self) -> None:
         if not self._said_ready:
             self._said_ready = True
+            # Celery's own handler, which it has installed by now, would start the worker anew.
+            signal.signal(signal.SIGHUP, lambda *_: spawn(partial(self._runtime.reload, self._read)))
             print(f"ready {self._settings.name}", flush=True)  # noqa: T201
 
     def _start_again(self) -> None:

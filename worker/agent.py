@@ -7,6 +7,7 @@ Celery task or a heartbeat; starting is idempotent. Every attempt on disk has on
 """
 
 import logging
+import math
 import os
 import threading
 from collections.abc import Callable
@@ -68,7 +69,7 @@ class Machine:
     #: Files of ended attempts that the next attempts of their jobs want.
     retained: RetainedFiles | None = None
     #: Bytes that the disk keeps free, if the node's administrator has said; and in any case.
-    own_floor: int | None = None
+    own_floor: Callable[[], int | None] = lambda: None
     disk_floor: Callable[[], int] = lambda: 0
     #: The UNIX users that jobs can run as.
     accounts: UnixAccounts | None = None
@@ -110,6 +111,10 @@ class Agent:
             self._hold(AttemptFolder(self._node.attempts, attempt), Heard(published_us=published_us))
         except ValueError as error:
             logger.warning("a launch message is passed over: %s", error)
+
+    def register_soon(self) -> None:
+        """Register anew with the next heartbeat: what a registration tells has changed."""
+        self._registered_at = -math.inf
 
     def stop(self) -> None:
         """Let go of everything; trainings go on."""
@@ -159,7 +164,7 @@ class Agent:
                 devices=self._node.devices(),
                 attempts=[_report(status) for status in statuses],
                 disk_free=self._node.disk_free(),
-                disk_floor=self._node.own_floor,
+                disk_floor=self._node.own_floor(),
                 offenders=self._node.offenders(),
                 kept=self._node.kept.attempts() if self._node.kept is not None else [],
                 retained=retained,

@@ -1,10 +1,12 @@
 """One worker's components, put together, and the threads that drive them."""
 
+import json
 import logging
 import os
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -109,8 +111,8 @@ class Runtime:
             spawn=spawn,
             xid=self._xids.of,
             gpu_memory=self._sampler.gpu_memory_peak,
-            limits=self._settings.limits,
-            disk_limit=self._settings.disk_limit,
+            limits=lambda: self._settings.limits,
+            disk_limit=lambda: self._settings.disk_limit,
         )
         this = Machine(
             identity=self._identity,
@@ -122,7 +124,7 @@ class Runtime:
             start=launcher.start,
             kept=KeptFiles(self._settings.home),
             retained=RetainedFiles(self._settings.home),
-            own_floor=self._settings.disk_floor,
+            own_floor=lambda: self._settings.disk_floor,
             disk_floor=lambda: FLOOR if (told := self._disk_floor()) is None else told,
             accounts=UnixAccounts(self._runs_as(), spawn),
         )
@@ -166,6 +168,24 @@ class Runtime:
         self._pacer.stop()
         self._agent.stop()
         self._shims.close()
+
+    def reload(self, read: Callable[[], WorkerSettings]) -> None:
+        """Read the settings anew: what can count at once does; the rest is named. Wrong ones change nothing."""
+        outcome: dict[str, object] = {"at": datetime.now(UTC).isoformat()}
+        try:
+            fresh = read()
+        except ValueError as error:
+            logger.error("the settings stay as they were: %s", error)
+            outcome["error"] = str(error)
+        else:
+            changed, restart = self._settings.differences(fresh)
+            self._settings = self._settings.take_over(fresh)
+            self._notifier.command = fresh.notify_command
+            self._agent.register_soon()
+            self._pacer.change()
+            logger.info("settings read anew: changed %s; need a restart: %s", changed or "none", restart or "none")
+            outcome |= {"changed": changed, "restart": restart}
+        home.write_private(self._settings.home / home.RELOAD_FILE, json.dumps(outcome))
 
     def launch(self, attempt_id: AttemptId, published_us: int | None = None) -> None:
         """An attempt has been assigned to this node."""

@@ -1,9 +1,9 @@
 """Settings of a worker, from its arguments and ``TORCHYARD_*`` variables."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 from pydantic import BeforeValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -15,6 +15,14 @@ from worker.devices.foreign import ForeignProcesses, Policy
 from worker.devices.trespass import Policy as TrespassPolicy
 from worker.exceptions import UnavailableError
 from worker.forward.written import OutputLimits
+
+#: Settings that count at once when they are read anew; the others count from the next start on.
+RELOADED: Final = frozenset(
+    {"disk_floor", "disk_limit", "foreign_memory", "foreign_processes", "labels", "notify_command"}
+    | {"output_every_s", "output_limit", "trespass"}
+)
+#: The fields of `WorkerSettings` that hold them.
+_RELOADED_FIELDS: Final = ("disk_floor", "disk_limit", "foreign", "labels", "limits", "notify_command", "trespass")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +76,26 @@ class WorkerSettings:
     def attempts(self) -> Path:
         """Folder that holds one folder for each attempt."""
         return self.home / "attempts"
+
+    def take_over(self, fresh: "WorkerSettings") -> "WorkerSettings":
+        """Return these settings with those of `RELOADED` from others."""
+        return replace(self, **{name: getattr(fresh, name) for name in _RELOADED_FIELDS})
+
+    def differences(self, fresh: "WorkerSettings") -> tuple[list[str], list[str]]:
+        """Return the names of the settings that others change at once, and of those that need a restart."""
+        before, after = self._by_name(), fresh._by_name()
+        differ = [name for name, value in before.items() if value != after[name]]
+        return [name for name in differ if name in RELOADED], [name for name in differ if name not in RELOADED]
+
+    def _by_name(self) -> dict[str, Any]:
+        plain = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in {"foreign", "limits"}}
+        plain["node_token_file"] = plain.pop("token_file")
+        return plain | {
+            "foreign_processes": self.foreign.policy,
+            "foreign_memory": self.foreign.tolerated,
+            "output_limit": self.limits.total,
+            "output_every_s": self.limits.every_s,
+        }
 
     def address(self) -> str:
         """The service's URL; raises `UnavailableError` while it is not known."""

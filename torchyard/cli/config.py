@@ -7,18 +7,19 @@ import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import typer
 
 from torchyard.cli import common, extras
 
-#: Seconds that the service may take to read its settings.
+#: Seconds that a program may take to read its settings.
 RELOAD_S = 10.0
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    config = typer.Typer(no_args_is_help=True, help="Check the settings, and have the service read them anew.")
+    config = typer.Typer(no_args_is_help=True, help="Check the settings, and have service and worker read them anew.")
     config.command()(check)
     config.command()(reload)
     app.add_typer(config, name="config")
@@ -62,27 +63,55 @@ def _findings(extra: str) -> Iterator[str]:
 
 
 def reload(json: common.Json = False) -> None:
-    """Have this machine's service read its settings anew; says which count now, and which need a restart."""
+    """Have service and worker of this machine read their settings anew.
+
+    Says which settings count now, and which need a restart. Other workers do so by SIGHUP.
+    """
     from torchyard import home
-    from torchyard.exceptions import NotRunningError, TorchYardError
+    from torchyard.exceptions import NotRunningError
+
+    running = list(_running())
+    if not running:
+        raise NotRunningError
+    outcomes = {}
+    for program, pid, folder in running:
+        outcomes[program] = _reloaded(program, pid, folder / home.RELOAD_FILE)
+    if json:
+        common.print_json(outcomes)
+        return
+    for program, outcome in outcomes.items():
+        common.line(f"{program}: changed: {', '.join(outcome['changed']) or 'nothing'}")
+        if outcome["restart"]:
+            common.line(f"{program}: counts after a restart: {', '.join(outcome['restart'])}")
+
+
+def _running() -> Iterator[tuple[str, int, Path]]:
+    """Yield service and worker of this machine as far as they run: process id, and folder of the outcome."""
+    from torchyard import home
 
     known = home.read_address()
-    if known is None or not Path(f"/proc/{known['pid']}").exists():
-        raise NotRunningError
-    file = home.root() / "reload.json"
-    file.unlink(missing_ok=True)
-    os.kill(int(known["pid"]), signal.SIGHUP)
+    if known is not None and Path(f"/proc/{known['pid']}").exists():
+        yield "service", int(known["pid"]), home.root()
+    worker = home.worker_pid()
+    if worker is not None:
+        yield "worker", worker, home.worker_folder()
+
+
+def _reloaded(program: str, pid: int, file: Path) -> dict[str, Any]:
+    """Return what came of a reload; raise TorchYardError if nothing did."""
+    from torchyard.exceptions import TorchYardError
+
+    try:
+        file.unlink(missing_ok=True)
+        os.kill(pid, signal.SIGHUP)
+    except PermissionError as error:
+        raise TorchYardError(f"the {program} (process {pid}) is another account's: run this as root") from error
     deadline = time.monotonic() + RELOAD_S
     while not file.exists():
         if time.monotonic() > deadline:
-            raise TorchYardError(f"the service (process {known['pid']}) has not answered: see its log")
+            raise TorchYardError(f"the {program} (process {pid}) has not answered: see its log")
         time.sleep(0.05)
-    outcome = json_.loads(file.read_text())
+    outcome: dict[str, Any] = json_.loads(file.read_text())
     if "error" in outcome:
-        raise TorchYardError(f"the settings stay as they were:\n{outcome['error']}")
-    if json:
-        common.print_json(outcome)
-        return
-    common.line(f"changed: {', '.join(outcome['changed']) or 'nothing'}")
-    if outcome["restart"]:
-        common.line(f"counts after a restart: {', '.join(outcome['restart'])}")
+        raise TorchYardError(f"the settings of the {program} stay as they were:\n{outcome['error']}")
+    return outcome

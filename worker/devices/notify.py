@@ -27,7 +27,7 @@ class OwnerNotifier:
 
     def __init__(self, node: str, command: str | None, spawn: Callable[[Callable[[], None]], object]) -> None:
         self._node = node
-        self._command = command
+        self.command = command
         self._spawn = spawn
         self._told: set[tuple[str, int, int]] = set()
 
@@ -46,10 +46,10 @@ class OwnerNotifier:
         program = shutil.which("write")
         for terminal in _terminals(offender.user) if program else ():
             _run([str(program), offender.user, terminal], f"{message}\n", {})
-        if self._command:
+        if self.command:
             about = {"OWNER": offender.user, "NODE": self._node, "GPU": offender.uuid, "PID": str(offender.pid)}
             variables = {f"TORCHYARD_{name}": value for name, value in {**about, "MESSAGE": message}.items()}
-            _run(["sh", "-c", self._command], "", variables)
+            _run(["sh", "-c", self.command], "", variables)
 
 
 def _terminals(user: str) -> list[str]:

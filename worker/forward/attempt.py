@@ -17,7 +17,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from torchyard import wire
@@ -102,9 +102,9 @@ class FollowerTools:
     #: The most memory that an attempt has held of a GPU.
     gpu_memory: Callable[[AttemptId], int | None] = no_gpu_memory
     #: How much of what a job writes goes to the store.
-    limits: OutputLimits = field(default_factory=OutputLimits)
+    limits: Callable[[], OutputLimits] = OutputLimits
     #: Bytes of disk that an attempt may take; None: no limit.
-    disk_limit: int | None = None
+    disk_limit: Callable[[], int | None] = lambda: None
 
 
 class Follower:
@@ -150,7 +150,7 @@ class Follower:
             folder,
             owner=owner,
             kept=KeptFiles(self._folder.attempts.parent),
-            limits=tools.limits,
+            limits=tools.limits(),
             spawn=tools.spawn,
         )
         checkpoints = CheckpointForwarder(tools.service, tools.blobs, attempt, folder, owner=owner, spawn=tools.spawn)

@@ -53,7 +53,12 @@ def _entries(folder: Path, inside: str) -> Iterator[tuple["os.DirEntry[str]", os
 class DiskWatch:
     """Looks in the background at the disk that one attempt takes. `spawn` runs a function there."""
 
-    def __init__(self, folder: AttemptFolder, limit: int | None, spawn: Callable[[Callable[[], None]], None]) -> None:
+    def __init__(
+        self,
+        folder: AttemptFolder,
+        limit: Callable[[], int | None],
+        spawn: Callable[[Callable[[], None]], None],
+    ) -> None:
         self._folder = folder
         self._limit = limit
         self._spawn = spawn
@@ -63,7 +68,7 @@ class DiskWatch:
 
     def pump(self) -> bool:
         """Look if it is time to; there is never more to do at once."""
-        if self._limit is not None and self._idle.is_set() and time.monotonic() >= self._due:
+        if self._limit() is not None and self._idle.is_set() and time.monotonic() >= self._due:
             self._idle.clear()
             self._spawn(self._look)
         return False
@@ -81,10 +86,11 @@ class DiskWatch:
 
     def look(self) -> None:
         """Have the shim end the attempt if it takes too much. Raises OSError."""
-        if self._limit is None:
+        limit = self._limit()
+        if limit is None:
             return
         found = taken(self._folder.path) + taken(self._folder.temporary)
-        if found > self._limit:
-            words = f"took {format_size(found)} of disk, and a job may take {format_size(self._limit)} on this node"
+        if found > limit:
+            words = f"took {format_size(found)} of disk, and a job may take {format_size(limit)} on this node"
             logger.warning("%s: %s", self._folder.attempt_id, words)
             self._folder.write_failure(fingerprints.DISK_LIMIT, words)

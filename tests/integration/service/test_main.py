@@ -90,7 +90,7 @@ def test_settings_are_read_anew_without_a_restart(
             assert client.get("/api/v1/settings").json()["keep_ended_s"] == 90 * 86_400
             file.write_text("service: {keep_ended: 30d, heartbeat_s: 2}\n")
             said = yard("config", "reload")
-            assert said.stdout == "changed: keep_ended_s\ncounts after a restart: heartbeat_s\n"
+            assert said.stdout == "service: changed: keep_ended_s\nservice: counts after a restart: heartbeat_s\n"
             assert client.get("/api/v1/settings").json()["keep_ended_s"] == 30 * 86_400
             file.write_text("service: {kep_ended: 30d}\n")
             wrong = yard("config", "reload")

@@ -12,7 +12,9 @@ import pytest
 from tests.support import disks, redis
 from tests.support.wait import until
 from tests.support.worker import Yard, yard
-from torchyard import wire
+from torchyard import home, wire
+from torchyard.cli import config
+from torchyard.exceptions import NotRunningError, TorchYardError
 from torchyard.stack import doctor
 from worker.monitoring import inventory
 
@@ -337,3 +339,36 @@ def test_a_job_that_fills_the_disk_can_be_stopped_and_all_it_wrote_arrives(tmp_p
         assert (result.kind, result.stop, result.terminated) == (wire.ResultKind.EXITED, "cancel", True)
         assert box.fake.log(attempt) == b"before\n"
         until(lambda: not list(box.attempts.iterdir()), what="the removal of the folder")
+
+
+def test_settings_are_read_anew_without_a_restart(
+    box: Yard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "settings.yaml"
+    file.write_text("worker: {labels: [old]}\n")
+    box.environment = {"TORCHYARD_SETTINGS": str(file)}
+    monkeypatch.setattr(home, "worker_folder", lambda: box.home)
+    monkeypatch.setenv("TORCHYARD_HOME", str(tmp_path / "no-service"))
+    with pytest.raises(NotRunningError):
+        config.reload()
+    box.start()
+    assert box.process is not None
+    running = box.process.pid
+    assert box.fake.registered[-1].labels == ["old"]
+
+    file.write_text("worker: {labels: [new], process_limit: 99, disk_limit: 1MiB}\n")
+    config.reload()
+    assert (
+        capsys.readouterr().out
+        == "worker: changed: labels, disk_limit\nworker: counts after a restart: process_limit\n"
+    )
+    until(lambda: box.fake.registered[-1].labels == ["new"], what="the new labels")
+    attempt = box.fake.assign(["sh", "-c", "head -c 2000000 /dev/zero > big; sleep 60"])
+    box.send(attempt)
+    assert "of disk, and a job may take 1.0 MiB" in str(box.settled(attempt))
+
+    file.write_text("worker: {lables: [newer]}\n")
+    with pytest.raises(TorchYardError, match=r"stay as they were:\n.*did you mean labels\?"):
+        config.reload()
+    assert (home.worker_pid(), box.process.pid, box.process.poll()) == (running, running, None)
+    assert (box.stop(), home.worker_pid()) == (0, None)

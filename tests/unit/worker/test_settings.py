@@ -4,7 +4,7 @@ import pytest
 
 from torchyard import home
 from worker.exceptions import UnavailableError
-from worker.settings import WorkerSettings, from_environment
+from worker.settings import RELOADED, WorkerEnvironment, WorkerSettings, from_environment
 
 
 @pytest.fixture(autouse=True)
@@ -101,3 +101,29 @@ def test_jobs_start_warm_only_where_somebody_says_so(monkeypatch: pytest.MonkeyP
     assert not settings().warm_start
     monkeypatch.setenv("TORCHYARD_WARM_START", "1")
     assert settings().warm_start
+
+
+def test_what_counts_at_once_is_taken_over_and_the_rest_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = settings(name="box", cpu_slots=1)
+    for name, value in {
+        "LABELS": "a100",
+        "FOREIGN_PROCESSES": "use",
+        "OUTPUT_LIMIT": "1GiB",
+        "PROCESS_LIMIT": "99",
+    }.items():
+        monkeypatch.setenv(f"TORCHYARD_{name}", value)
+    fresh = settings(name="box", cpu_slots=1)
+    assert before.differences(fresh) == (["labels", "foreign_processes", "output_limit"], ["process_limit"])
+    after = before.take_over(fresh)
+    assert (after.labels, after.foreign.policy, after.limits.total, after.process_limit) == (
+        ("a100",),
+        "use",
+        2**30,
+        None,
+    )
+    assert after.differences(fresh) == ([], ["process_limit"])
+    assert after.differences(after) == ([], [])
+
+
+def test_settings_that_count_at_once_are_settings() -> None:
+    assert WorkerEnvironment.model_fields.keys() >= RELOADED

@@ -112,7 +112,7 @@ class World:
             changed=lambda: None,
             spawn=self.background.append,
             now=lambda: self.now,
-            disk_limit=disk_limit,
+            disk_limit=lambda: disk_limit,
         )
         return Follower(self.folder, tools, fresh=True)
 

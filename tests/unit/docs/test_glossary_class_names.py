@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PACKAGES = ("torchyard", "service", "worker", "trainer")
 #: Rows of the tables, each named after what the API or a message shows of it.
 ROWS = Path("service/db/models.py")
