@@ -22,8 +22,10 @@ ROOT: Final = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from scripts import generated  # noqa: E402
+from scripts.gpu_stack import STACK_STEPS  # noqa: E402
 from scripts.gpu_steps import STEPS, Step  # noqa: E402
 
+ALL: Final = (*STEPS, *STACK_STEPS)
 PAGE: Final = ROOT / "docs" / "gpu.md"
 #: Packages that the steps import, by module.
 NEEDED: Final = {
@@ -105,7 +107,7 @@ def machine() -> str:
 
 def table(outcomes: Iterable[Outcome], where: str) -> str:
     """Return the outcomes as Markdown."""
-    shows = {step.name: step.shows for step in STEPS}
+    shows = {step.name: step.shows for step in ALL}
     rows = [f"On {where}:", "", "| step | what it shows | state | seconds | seen |", "|---|---|---|---|---|"]
     for each in outcomes:
         note = each.note.replace("|", "\\|")
@@ -116,7 +118,7 @@ def table(outcomes: Iterable[Outcome], where: str) -> str:
 def outcomes(names: list[str], environment: dict[str, str]) -> Iterator[Outcome]:
     """Run the steps one after the other."""
     gpu = has_gpu()
-    for step in STEPS:
+    for step in ALL:
         if not names or step.name in names:
             found = run(step, gpu, environment)
             sys.stderr.write(f"{found.name}: {found.state} ({found.seconds:g} s) {found.note}\n")
@@ -134,7 +136,7 @@ def main() -> None:
     parser.add_argument("--gpu", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.step:
-        (step,) = (each for each in STEPS if each.name == options.step)
+        (step,) = (each for each in ALL if each.name == options.step)
         sys.stdout.write(f"{step.run(options.gpu)}\n")
         return
     with tempfile.TemporaryDirectory(prefix="torchyard-wheels-") as target:

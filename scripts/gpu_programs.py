@@ -75,3 +75,87 @@ if cuda:
     torch.cuda.set_sync_debug_mode("default")
 print("report", f"{took:.1f} us a call, no wait for the device", flush=True)
 """
+
+#: 200 steps on the device, each loss in all its bits; goes on from where it was stopped.
+RESUME = """
+import os, time
+os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"
+import torch, torchyard
+torch.use_deterministic_algorithms(True)
+torch.manual_seed(3)
+device = "cuda" if torch.cuda.is_available() else "cpu"
+model = torch.nn.Sequential(torch.nn.Linear(64, 128), torch.nn.Dropout(0.2), torch.nn.Linear(128, 10)).to(device)
+optimizer = torch.optim.AdamW(model.parameters())
+loader = torch.utils.data.DataLoader(torch.randn(1600, 64), batch_size=32, shuffle=True)
+run = torchyard.attach(model=model, optimizer=optimizer, loader=loader)
+step = int(run.step)
+for epoch in run.epochs(4):
+    for batch in loader:
+        loss = model(batch.to(device)).logsumexp(1).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        print("loss", step, float(loss).hex(), flush=True)
+        step += 1
+        run.report(loss=loss, total_steps=200)
+        time.sleep(0.05)
+"""
+
+#: Holds as much memory as it is told, and computes a little until it is ended.
+SHARE = """
+import os, time, torch
+if torch.cuda.is_available():
+    held = torch.empty(int(os.environ["HOLD"]), dtype=torch.uint8, device="cuda")
+print("holds", os.environ["HOLD"], flush=True)
+while True:
+    time.sleep(0.2)
+"""
+
+#: Keeps the device at work for 40 s.
+BUSY = """
+import time, torch
+device = "cuda" if torch.cuda.is_available() else "cpu"
+many = torch.randn(4096, 4096, device=device) if device == "cuda" else torch.randn(256, 256)
+end = time.monotonic() + 40
+while time.monotonic() < end:
+    for _ in range(20):
+        many = (many @ many).clamp(-1, 1)
+    if device == "cuda":
+        torch.cuda.synchronize()
+"""
+
+#: Has a device and does nothing with it.
+LAZY = """
+import time, torch
+held = torch.ones(8, device="cuda" if torch.cuda.is_available() else "cpu")
+time.sleep(300)
+"""
+
+#: Computes and heeds no request to stop.
+DEAF = """
+import signal, torch
+for each in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2):
+    signal.signal(each, signal.SIG_IGN)
+device = "cuda" if torch.cuda.is_available() else "cpu"
+held = torch.empty(2**32 if device == "cuda" else 1, dtype=torch.uint8, device=device)
+many = torch.randn(256, 256, device=device)
+print("holds", held.numel(), flush=True)
+while True:
+    many = (many @ many).clamp(-1, 1)
+"""
+
+#: Says when its first DDP step has ended.
+FIRST_STEP = """
+import time, torch, torch.distributed as dist
+cuda = torch.cuda.is_available()
+device = torch.device("cuda", 0) if cuda else torch.device("cpu")
+dist.init_process_group("nccl" if cuda else "gloo")
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(64, 64).to(device))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+loss = model(torch.randn(8, 64, device=device)).square().mean()
+loss.backward()
+optimizer.step()
+loss.item()
+print("first", time.time(), flush=True)
+dist.destroy_process_group()
+"""

@@ -1,0 +1,265 @@
+"""Steps with the whole product: service, Redis, worker and real jobs on the first device.
+
+Each starts a stack of its own as a user does, by ``yard up``. They need what `torchyard[box]` installs.
+"""
+
+import json
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from scripts import gpu_programs as programs
+from scripts.gpu_steps import GIB, Step, check, holding, smi
+from tests.support.wait import until
+
+#: Starts that are timed of each kind.
+STARTS = 5
+
+
+@contextmanager
+def stack(gpu: bool, **settings: str) -> Iterator[Any]:
+    """A running stack (`tests.support.stack.Stack`)."""
+    from tests.support import stack as stacks
+
+    with (
+        tempfile.TemporaryDirectory(prefix="torchyard-gpu-") as folder,
+        stacks.running(Path(folder) / "home", slots=None if gpu else 1, **settings) as running,
+    ):
+        yield running
+
+
+def submit(yard: Any, program: str, *words: str) -> Any:
+    """Submit a program by the command line, as a user does; return the job."""
+    with tempfile.TemporaryDirectory() as code:
+        (Path(code) / "train.py").write_text(program)
+        done = yard.yard(
+            "run", "--detach", "--json", "--python", sys.executable, *words, "--", "python", "train.py", cwd=Path(code)
+        )
+    check(done.returncode == 0, f"{done.stdout[-500:]}{done.stderr[-1500:]}")
+    return yard.client.job(json.loads(done.stdout)["id"])
+
+
+def spec(yard: Any, program: str, **fields: Any) -> Any:
+    """Submit a program with fields of the spec that the command line has no option for."""
+    with tempfile.TemporaryDirectory() as code:
+        (Path(code) / "train.py").write_text(program)
+        given = {"command": ["python", "train.py"], "launcher": "python", "python": sys.executable, **fields}
+        (Path(code) / "job.json").write_text(json.dumps({**given, "code": "."}))
+        done = yard.yard("submit", "job.json", "--json", cwd=Path(code))
+    check(done.returncode == 0, f"{done.stdout[-500:]}{done.stderr[-1500:]}")
+    return yard.client.job(json.loads(done.stdout)["id"])
+
+
+def succeeded(yard: Any, job: Any, seconds: float = 100.0) -> Any:
+    """Wait for a job's end; what it printed is the error if it has not succeeded."""
+    ended = yard.client.wait(job.id, timeout_s=seconds)
+    check(ended.state.value == "succeeded", f"{ended.error}\n{yard.log(ended).decode(errors='replace')[-1500:]}")
+    return ended
+
+
+def word(yard: Any, job: Any, beginning: str) -> str:
+    """The line of rank 0's log that begins with a word."""
+    return until(lambda: _line(yard, job, beginning), what=f"{beginning} in the log of job {job.number}") or ""
+
+
+def _line(yard: Any, job: Any, beginning: str) -> str | None:
+    for line in yard.log(job).decode(errors="replace").splitlines():
+        if line.startswith(f"{beginning} "):
+            return str(line)
+    return None
+
+
+def train(gpu: bool) -> str:
+    """A recipe from submission to its end; the node's device, its load and the job's memory are told."""
+    with stack(gpu) as yard:
+        ((device, *_),) = [node.devices for node in yard.client.nodes()]
+        recipe = {
+            "model": "digits_cnn",
+            "data": "digits",
+            "epochs": 6,
+            "precision": "bf16" if gpu else "fp32",
+            "strategy": "ddp",
+        }
+        job = yard.client.submit({"recipe": recipe, "resources": {"gpus": 1}})
+        ended = succeeded(yard, job)
+        attempt = yard.client.attempts(job.id)[-1]
+        accuracy = ended.latest["val/accuracy"]
+        check(float(accuracy) > 0.9, f"val/accuracy {accuracy}")
+        held = attempt.gpu_memory_peak
+        check((held is not None and held > GIB // 8) == gpu, f"GPU memory {held}")
+        if gpu:
+            check(device.kind.value == "cuda" and device.name == smi("name")[0][0], str(device))
+            now = until(lambda: _watched(yard), what="the device's memory")
+            check(now.memory_used is not None, str(now))
+        peak = "" if held is None else f", {held >> 20} MiB of the GPU"
+        return f"{device.name}: val/accuracy {float(accuracy):.3f}{peak}"
+
+
+def _watched(yard: Any) -> Any | None:
+    device = yard.client.nodes()[0].devices[0]
+    return device if device.memory_used is not None else None
+
+
+def resume(gpu: bool) -> str:
+    """The losses of a run that is stopped and goes on are those of one that is not, bit for bit."""
+    with stack(gpu) as yard:
+        undisturbed = succeeded(yard, submit(yard, programs.RESUME))
+        job = submit(yard, programs.RESUME, "--name", "stopped")
+        until(lambda: (found := yard.client.job(job.id).progress) and found.step >= 40, what="step 40", seconds=60)
+        yard.client.cancel(job.id)
+        yard.client.wait(job.id, timeout_s=60)
+        second = succeeded(yard, yard.client.rerun(job.id))
+        losses = [_losses(yard, each) for each in (undisturbed, job, second)]
+        whole = losses[1] | losses[2]
+        check(whole == losses[0], f"{len(losses[0])} losses, {len(whole)} of the stopped and continued one differ")
+        check(min(losses[2]) > 30, f"it began again at step {min(losses[2])}")
+        killed = submit(yard, programs.RESUME, "--name", "killed")
+        until(lambda: (found := yard.client.job(killed.id).progress) and found.step >= 40, what="step 40", seconds=60)
+        for part in ("worker", "service"):
+            yard.kill(part)
+        succeeded(yard, killed)
+        check(_losses(yard, killed) == losses[0], "the losses of the run whose worker was killed differ")
+        return f"{len(whole)} losses equal in all bits: undisturbed, stopped at {min(losses[2])}, worker killed"
+
+
+def _losses(yard: Any, job: Any) -> dict[int, float]:
+    text = yard.log(job).decode(errors="replace")
+    return {int(step): float.fromhex(loss) for step, loss in re.findall(r"^loss (\d+) (\S+)$", text, re.MULTILINE)}
+
+
+def sharing(gpu: bool) -> str:
+    """Two jobs share a card at once; one that takes more than its share is ended, the other goes on."""
+    with stack(gpu, TORCHYARD_TRESPASS="stop") as yard:
+        fields = {"resources": {"gpus": 1, "gpu_share": "8GiB"}, "env": {"HOLD": str(2 * GIB)}}
+        good = spec(yard, programs.SHARE, **fields)
+        fields["env"] = {"HOLD": str(12 * GIB)}
+        bad = spec(yard, programs.SHARE, **fields)
+        ended = yard.client.wait(bad.id, timeout_s=60)
+        check(ended.state.value == "failed" and ended.error is not None, f"{ended.state}")
+        also = yard.client.job(good.id)
+        check(also.state.value == "running", f"the neighbour is {also.state.value}")
+        yard.client.cancel(good.id)
+        yard.client.wait(good.id, timeout_s=60)
+        return str(ended.error.message)[:150]
+
+
+def foreign(gpu: bool) -> str:
+    """A process from outside the queue keeps jobs off its card, is named, and a job starts once it has gone."""
+    with stack(gpu) as yard:
+        with holding(3 * GIB) as (pid, _):
+            named = until(lambda: _named(yard, pid), what=f"process {pid} among the node's offenders", seconds=20)
+            job = submit(yard, "print('ran')")
+            why = until(lambda: _kept(yard, job), what="a reason why the job waits", seconds=20)
+        began = time.monotonic()
+        succeeded(yard, job)
+        return f"{named[:90]}; {why[:60]}; started {time.monotonic() - began:.1f} s after"
+
+
+def _named(yard: Any, pid: int) -> str | None:
+    found = [line for node in yard.client.nodes() for line in node.offenders if str(pid) in line]
+    return found[0] if found else None
+
+
+def _kept(yard: Any, job: Any) -> str | None:
+    why = yard.client.why(job.id)
+    check(why.state.value == "queued", f"the job is {why.state.value}")
+    return str(why.reasons[0].message) if why.reasons else None
+
+
+def idle(gpu: bool) -> str:
+    """A job whose card does nothing is ended at its limit, a busy one is not."""
+    with stack(gpu, TORCHYARD_TELEMETRY_S="1") as yard:
+        busy = spec(yard, programs.BUSY, resources={"gpus": 1, "gpu_share": "8GiB"}, idle_limit="20s")
+        ended = yard.client.wait(busy.id, timeout_s=90)
+        check(ended.state.value == "succeeded", f"the busy one: {ended.state.value} {ended.error}")
+        lazy = spec(yard, programs.LAZY, resources={"gpus": 1}, idle_limit="10s")
+        stopped = yard.client.wait(lazy.id, timeout_s=90)
+        check(stopped.state.value == "failed", f"the idle one has {stopped.state.value}")
+        return str(stopped.error.message)[:150]
+
+
+def out_of_memory(gpu: bool) -> str:
+    """CUDA's out of memory is a job's cause of failure, and the card is free again."""
+    with stack(gpu) as yard:
+        job = yard.client.wait(submit(yard, programs.TOO_MUCH).id, timeout_s=60)
+        check(job.state.value == "failed", job.state.value)
+        used = until(
+            lambda: (now := int(smi("memory.used")[0][0])) < 4096 and str(now), what="the card's memory", seconds=20
+        )
+        return f"{job.error.cause}: {job.error.message[:100]}; {used} MiB used after"
+
+
+def cancel(gpu: bool) -> str:
+    """A job that computes and heeds no signal ends, and its memory is free."""
+    with stack(gpu) as yard:
+        job = spec(yard, programs.DEAF, resources={"gpus": 1}, grace="2s")
+        word(yard, job, "holds")
+        before = int(smi("memory.used")[0][0]) if gpu else 0
+        began = time.monotonic()
+        yard.client.cancel(job.id)
+        ended = yard.client.wait(job.id, timeout_s=60)
+        took = time.monotonic() - began
+        check(ended.state.value == "cancelled", ended.state.value)
+        if gpu:
+            until(lambda: int(smi("memory.used")[0][0]) < before - 2048, what="its memory given back", seconds=10)
+        return f"ended {took:.1f} s after a cancel with a grace of 2 s"
+
+
+def starts(gpu: bool) -> str:
+    """Seconds to the end of a first DDP step: by hand, from the queue, and from its fork server."""
+    taken: dict[str, list[float]] = {"by hand": [], "cold": [], "warm": []}
+    with stack(gpu, TORCHYARD_WARM_START="1") as yard:
+        until(lambda: _started(yard, warm=True)[1], what="a job from the fork server", seconds=90)
+        for _ in range(STARTS):
+            taken["by hand"].append(_by_hand())
+            for kind in ("cold", "warm"):
+                took, warm = _started(yard, warm=kind == "warm")
+                check(warm == (kind == "warm"), f"a {kind} job was started otherwise")
+                taken[kind].append(took)
+    middle = {kind: statistics.median(each) for kind, each in taken.items()}
+    shown = ", ".join(f"{kind} {value:.2f} s" for kind, value in middle.items())
+    return f"{shown}: cold {middle['cold'] / middle['by hand']:.2f} x, warm {middle['warm'] / middle['by hand']:.2f} x"
+
+
+def _by_hand() -> float:
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder) / "train.py"
+        script.write_text(programs.FIRST_STEP)
+        began = time.time()
+        command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=1", str(script)]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return float(done.stdout.split("first ")[1].split()[0]) - began
+
+
+def _started(yard: Any, *, warm: bool) -> tuple[float, bool]:
+    """Run a job; return its seconds to the first step, and whether it was forked from the server."""
+    other = {} if warm else {"COLD": str(time.time())}  # an environment that no server has
+    fields = {"launcher": "torchrun", "resources": {"gpus": 1}, "env": other}
+    job = spec(yard, programs.FIRST_STEP, **fields)
+    ended = succeeded(yard, job)
+    (timing,) = yard.client.timing(job.id)
+    return float(word(yard, ended, "first").split()[1]) - ended.created_at.timestamp(), bool(timing.warm)
+
+
+def _step(name: str, shows: str, run: Callable[[bool], str], limit_s: float = 150.0) -> Step:
+    return Step(name=name, shows=shows, run=run, on_cpu=False, limit_s=limit_s)
+
+
+#: On the CPU the tests of the product show the same; `--step NAME` runs each there, but for those that hold memory.
+STACK_STEPS = (
+    _step("stack-train", "a recipe by the whole product, the card and its memory told", train),
+    _step("stack-resume", "stopped and continued, and with the worker killed: the same bits", resume, 240),
+    _step("stack-share", "a job beyond its `gpu_share` is ended, its neighbour goes on", sharing),
+    _step("stack-foreign", "a process from outside is named and waited for", foreign),
+    _step("stack-idle", "a job whose card does nothing is ended, a busy one is not", idle, 200),
+    _step("stack-oom", "CUDA's out of memory as a job's cause of failure", out_of_memory),
+    _step("stack-cancel", "a deaf job is ended, its memory free again", cancel),
+    _step("stack-starts", "the first DDP step: by hand, from the queue, from the fork server", starts, 300),
+)
