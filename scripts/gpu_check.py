@@ -139,12 +139,14 @@ def main() -> None:
         (step,) = (each for each in ALL if each.name == options.step)
         sys.stdout.write(f"{step.run(options.gpu)}\n")
         return
+    found: list[Outcome] = []
     with tempfile.TemporaryDirectory(prefix="torchyard-wheels-") as target:
-        found = list(outcomes(options.only, add_wheels(options.wheels, Path(target))))
+        for outcome in outcomes(options.only, add_wheels(options.wheels, Path(target))):
+            found.append(outcome)
+            if options.results:  # after each step: a machine that is lent may be taken back
+                options.results.write_text(json.dumps([asdict(each) for each in found], indent=1))
     text = table(found, machine())
     sys.stdout.write(f"{text}\n")
-    if options.results:
-        options.results.write_text(json.dumps([asdict(each) for each in found], indent=1))
     if options.page:
         PAGE.write_text(generated.between(PAGE.read_text(), "gpu check", text))
     sys.exit(any(each.state in {FAILED, TIMED_OUT} for each in found))

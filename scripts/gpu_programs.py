@@ -111,12 +111,12 @@ while True:
     time.sleep(0.2)
 """
 
-#: Keeps the device at work for 40 s.
+#: Keeps the device at work for 30 s.
 BUSY = """
 import time, torch
 device = "cuda" if torch.cuda.is_available() else "cpu"
 many = torch.randn(4096, 4096, device=device) if device == "cuda" else torch.randn(256, 256)
-end = time.monotonic() + 40
+end = time.monotonic() + 30
 while time.monotonic() < end:
     for _ in range(20):
         many = (many @ many).clamp(-1, 1)

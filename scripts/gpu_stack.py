@@ -20,7 +20,7 @@ from scripts.gpu_steps import GIB, Step, check, holding, smi
 from tests.support.wait import until
 
 #: Starts that are timed of each kind.
-STARTS = 5
+STARTS = 3
 
 
 @contextmanager
@@ -152,8 +152,8 @@ def sharing(gpu: bool) -> str:
 
 def foreign(gpu: bool) -> str:
     """A process from outside the queue keeps jobs off its card, is named, and a job starts once it has gone."""
-    with stack(gpu) as yard:
-        with holding(3 * GIB) as (pid, _):
+    with stack(gpu, TORCHYARD_FOREIGN_MEMORY="10GiB") as yard:
+        with holding(12 * GIB) as (pid, _):
             named = until(lambda: _named(yard, pid), what=f"process {pid} among the node's offenders", seconds=20)
             job = submit(yard, "print('ran')")
             why = until(lambda: _kept(yard, job), what="a reason why the job waits", seconds=20)
@@ -176,7 +176,7 @@ def _kept(yard: Any, job: Any) -> str | None:
 def idle(gpu: bool) -> str:
     """A job whose card does nothing is ended at its limit, a busy one is not."""
     with stack(gpu, TORCHYARD_TELEMETRY_S="1") as yard:
-        busy = spec(yard, programs.BUSY, resources={"gpus": 1, "gpu_share": "8GiB"}, idle_limit="20s")
+        busy = spec(yard, programs.BUSY, resources={"gpus": 1, "gpu_share": "8GiB"}, idle_limit="15s")
         ended = yard.client.wait(busy.id, timeout_s=90)
         check(ended.state.value == "succeeded", f"the busy one: {ended.state.value} {ended.error}")
         lazy = spec(yard, programs.LAZY, resources={"gpus": 1}, idle_limit="10s")
@@ -187,13 +187,17 @@ def idle(gpu: bool) -> str:
 
 def out_of_memory(gpu: bool) -> str:
     """CUDA's out of memory is a job's cause of failure, and the card is free again."""
+    before = _used()
     with stack(gpu) as yard:
         job = yard.client.wait(submit(yard, programs.TOO_MUCH).id, timeout_s=60)
         check(job.state.value == "failed", job.state.value)
-        used = until(
-            lambda: (now := int(smi("memory.used")[0][0])) < 4096 and str(now), what="the card's memory", seconds=20
-        )
-        return f"{job.error.cause}: {job.error.message[:100]}; {used} MiB used after"
+        until(lambda: _used() < before + 4096, what="the card's memory given back", seconds=20)
+        return f"{job.error.cause}: {job.error.message[:100]}"
+
+
+def _used() -> int:
+    """MiB of the first card that are in use."""
+    return int(smi("memory.used")[0][0])
 
 
 def cancel(gpu: bool) -> str:
@@ -201,14 +205,14 @@ def cancel(gpu: bool) -> str:
     with stack(gpu) as yard:
         job = spec(yard, programs.DEAF, resources={"gpus": 1}, grace="2s")
         word(yard, job, "holds")
-        before = int(smi("memory.used")[0][0]) if gpu else 0
+        before = _used() if gpu else 0
         began = time.monotonic()
         yard.client.cancel(job.id)
         ended = yard.client.wait(job.id, timeout_s=60)
         took = time.monotonic() - began
         check(ended.state.value == "cancelled", ended.state.value)
         if gpu:
-            until(lambda: int(smi("memory.used")[0][0]) < before - 2048, what="its memory given back", seconds=10)
+            until(lambda: _used() < before - 2048, what="its memory given back", seconds=10)
         return f"ended {took:.1f} s after a cancel with a grace of 2 s"
 
 
