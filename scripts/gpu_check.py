@@ -40,6 +40,7 @@ NEEDED: Final = {
     "filelock": "filelock",
 }
 RAN, RAN_ON_CPU, NOT_HERE, FAILED, TIMED_OUT = "ran", "ran on the CPU", "not here: no GPU", "failed", "timed out"
+NOT_INSTALLED = "not here: needs torchyard[box]"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +63,8 @@ def run(step: Step, gpu: bool, environment: dict[str, str]) -> Outcome:
     """Run a step in a process of its own."""
     if not gpu and not step.on_cpu:
         return Outcome(name=step.name, state=NOT_HERE, seconds=0.0, note="")
+    if step.product and importlib.util.find_spec("celery") is None:
+        return Outcome(name=step.name, state=NOT_INSTALLED, seconds=0.0, note="")
     began = time.monotonic()
     command = [sys.executable, __file__, "--step", step.name, *(["--gpu"] if gpu else [])]
     process = subprocess.Popen(

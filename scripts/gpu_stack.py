@@ -1,6 +1,7 @@
 """Steps with the whole product: service, Redis, worker and real jobs on the first device.
 
-Each starts a stack of its own as a user does, by ``yard up``. They need what `torchyard[box]` installs.
+Each starts a stack of its own as a user does, by ``yard up``. They need what `torchyard[box]` installs, and the card
+for themselves: while the worker of one stack has a card, those of others keep off it.
 """
 
 import json
@@ -253,7 +254,7 @@ def _started(yard: Any, *, warm: bool) -> tuple[float, bool]:
 
 
 def _step(name: str, shows: str, run: Callable[[bool], str], limit_s: float = 150.0) -> Step:
-    return Step(name=name, shows=shows, run=run, on_cpu=False, limit_s=limit_s)
+    return Step(name=name, shows=shows, run=run, on_cpu=False, product=True, limit_s=limit_s)
 
 
 #: On the CPU the tests of the product show the same; `--step NAME` runs each there, but for those that hold memory.

@@ -32,6 +32,8 @@ class Step:
     shows: str
     run: Callable[[bool], str]
     on_cpu: bool = True
+    product: bool = False
+    """Whether it needs all of `torchyard[box]`."""
     limit_s: float = 120.0
 
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from scripts.gpu_steps import STEPS
+from scripts.gpu_check import ALL
 
 ROOT = Path(__file__).parents[3]
 
@@ -22,5 +22,5 @@ def test_the_half_that_needs_no_gpu_runs_and_the_rest_says_that_it_did_not(tmp_p
         env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},
     )
     states = {each["name"]: each["state"] for each in json.loads(out.read_text())}
-    assert states == {step.name: "ran on the CPU" if step.on_cpu else "not here: no GPU" for step in STEPS}, done.stderr
+    assert states == {step.name: "ran on the CPU" if step.on_cpu else "not here: no GPU" for step in ALL}, done.stderr
     assert done.returncode == 0
