@@ -12,17 +12,9 @@ from service.db.leader import Leader
 from service.infra.observability import Counters
 from service.preemption import two_phase
 from service.scheduler.explain.idle_time import IdleGpus, IdleTime, idle_gpus
+from service.scheduler.model.decisions import CancelPreemption, Cause, Decision, Preempt, PutBack, Start
 from service.scheduler.model.state import SchedulerState
-from service.scheduler.policy.decide import (
-    CancelPreemption,
-    Cause,
-    Decision,
-    Preempt,
-    PutBack,
-    SchedulingPass,
-    Start,
-    decide,
-)
+from service.scheduler.policy.decide import SchedulingPass, decide
 from torchyard.ids import JobId
 from torchyard.spec.policy import Policy
 

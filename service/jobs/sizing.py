@@ -12,8 +12,8 @@ from service.db.engine import Database
 from service.errors import field_problem
 from service.identity.callers import Caller
 from service.jobs import fit
+from service.scheduler.explain.fit import never_fits
 from service.scheduler.model.nodes import NodeInfo
-from service.scheduler.policy.decide import never_fits
 from service.scheduler_cache.load import resources_of
 from torchyard.spec import ALL, JobSpec, Launcher, Resources
 from torchyard.wire import DeviceKind

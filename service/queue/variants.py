@@ -17,8 +17,8 @@ from service.jobs import change
 from service.jobs.submit import check_priority
 from service.queue.snapshot import QueueSnapshot
 from service.scheduler.explain.alternatives import Proposal, StartingChange
+from service.scheduler.explain.fit import never_fits
 from service.scheduler.model.jobs import Estimate, Waiting
-from service.scheduler.policy.placement import never_fits
 from service.scheduler_cache.load import resources_of
 from torchyard.api import Alternative
 from torchyard.spec import PRIORITY_RANK, JobSpec

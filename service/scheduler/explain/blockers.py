@@ -5,13 +5,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from service.scheduler.explain import passes
+from service.scheduler.explain.fit import never_fits
 from service.scheduler.model.capacity import NodeCapacity
 from service.scheduler.model.decisions import CancelPreemption, Preempt, Start
 from service.scheduler.model.jobs import IneligibleReason, Running
 from service.scheduler.model.nodes import ClosedReason, ResourceRequest
 from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.decide import SchedulingPass
-from service.scheduler.policy.placement import ClusterCapacity, PlacementRequest, choose, enough, never_fits
+from service.scheduler.policy.placement import ClusterCapacity, PlacementRequest, choose, enough
 from service.scheduler.policy.quotas import Reached
 from service.scheduler.policy.requests import placement_request
 from torchyard.ids import JobId
@@ -104,7 +106,7 @@ class DecisionReview:
 
     def reached(self, job: JobId) -> list[Reached]:
         """Return the quotas that keep a waiting job from starting."""
-        return self.done.reached(job)
+        return passes.reached(self.done, self._state, job)
 
     def blockers(self, job: JobId) -> list[Blocker]:
         """Return the obstacles that keep a waiting job from starting now; never empty.
@@ -133,7 +135,7 @@ class DecisionReview:
             return [Blocker(obstacle=Obstacle.STARTING)]
         if victims := self._victims.get(job):
             return [Blocker(obstacle=Obstacle.PREEMPTING, jobs=tuple(sorted(victims)))]
-        found = [Blocker(obstacle=Obstacle.QUOTA, reached=one) for one in self.done.reached(job)]
+        found = [Blocker(obstacle=Obstacle.QUOTA, reached=one) for one in self.reached(job)]
         return found or _of_nodes(state, placement_request(waiting, self._now_us, self._policy), self.done)
 
 
@@ -177,7 +179,7 @@ def _of_node(
     if info.usable.lack(request.resources) is not None:
         return Blocker(obstacle=Obstacle.UNUSABLE, node=node, lack=info.usable.lack(request.resources))
     short = _short(state, request, before.capacities[node])
-    return short or _of_others(request, node, done)
+    return short or _of_others(state, request, node, done)
 
 
 def _short(state: SchedulerState, request: PlacementRequest, capacity: NodeCapacity) -> Blocker | None:
@@ -199,16 +201,16 @@ def _short(state: SchedulerState, request: PlacementRequest, capacity: NodeCapac
     return None
 
 
-def _of_others(request: PlacementRequest, node: str, done: SchedulingPass) -> Blocker:
+def _of_others(state: SchedulerState, request: PlacementRequest, node: str, done: SchedulingPass) -> Blocker:
     """Return the obstacle on a node that has the free capacity: the job or reservation that gets it instead."""
     cluster = done.cluster
-    reservations = done.against(request, node)
+    reservations = passes.against(done, request, node)
     if reservations:
         return Blocker(obstacle=Obstacle.RESERVED, node=node, reservation=reservations[0])
     hold = cluster.holds.get(node)
     if hold is not None and not hold.lets(request):
         return Blocker(obstacle=Obstacle.KEPT, node=node, jobs=(hold.job,), until_us=hold.until_us)
-    return Blocker(obstacle=Obstacle.BEHIND, node=node, jobs=done.given(node))
+    return Blocker(obstacle=Obstacle.BEHIND, node=node, jobs=passes.given(done, state, node))
 
 
 def _free(capacity: NodeCapacity, request: PlacementRequest) -> int:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from service.scheduler.explain import passes
 from service.scheduler.explain.availability import available_at
 from service.scheduler.explain.blockers import Blocker, DecisionReview, Obstacle
 from service.scheduler.model.decisions import Start
@@ -122,7 +123,7 @@ class _Search:
         if hold is not None and held:
             yield self._kept(node, held, hold.job, hold.until_us)
         left = [uuid for uuid in uuids if uuid not in taken and uuid not in held]
-        for one in self._review.done.reserved_now(node):
+        for one in passes.reserved_now(self._review.done, node, self._now_us):
             some = tuple(uuid for uuid in left if uuid in one.devices[node])
             left = [uuid for uuid in left if uuid not in some]
             if some:
@@ -135,7 +136,10 @@ class _Search:
 
     def _taken(self, node: str, uuids: Sequence[str]) -> Iterable[NodeIdleDevices]:
         """Yield the devices that the pass gives out: to a job that starts, or that others are stopped for."""
-        waits = next((job for job in self._review.done.given(node) if job not in self._review.starting), None)
+        waits = next(
+            (job for job in passes.given(self._review.done, self._state, node) if job not in self._review.starting),
+            None,
+        )
         jobs = {uuid: self._given.get((node, uuid), waits) for uuid in uuids}
         for job in dict.fromkeys(jobs.values()):
             some = tuple(uuid for uuid, its in jobs.items() if its == job)

@@ -29,7 +29,7 @@ Decisions converge: applied over and over at one moment, without new jobs, they 
 import numpy as np
 
 from service.scheduler.model.columns import Bools, Ints
-from service.scheduler.model.decisions import CancelPreemption, Cause, Decision, Preempt, PutBack, Start
+from service.scheduler.model.decisions import CancelPreemption, Decision, Preempt, Start
 from service.scheduler.model.fractions import shareable_gpus
 from service.scheduler.model.jobs import Waiting
 from service.scheduler.model.nodes import Placement
@@ -38,32 +38,19 @@ from service.scheduler.model.table import Column
 from service.scheduler.policy.blocked import Blocked, DecisionContext
 from service.scheduler.policy.feasibility import FeasibilityFilter
 from service.scheduler.policy.in_order import in_order
-from service.scheduler.policy.order import Ranking, order, rank_jobs
-from service.scheduler.policy.placement import ClusterCapacity, PlacementRequest, never_fits
+from service.scheduler.policy.order import Ranking, rank_jobs
+from service.scheduler.policy.placement import ClusterCapacity, PlacementRequest
 from service.scheduler.policy.preemption import Victims, stoppable
 from service.scheduler.policy.promises import soon, sparing
-from service.scheduler.policy.quotas import Reached, RemainingQuotas, spent
+from service.scheduler.policy.quotas import RemainingQuotas, spent
 from service.scheduler.policy.requests import placement_request, preempts
-from service.scheduler.policy.reserved import ReservationMask, Reserved
+from service.scheduler.policy.reserved import ReservationMask
 from torchyard.ids import JobId
 from torchyard.spec.policy import Policy
 
 #: Numbers of jobs for which it pays to check together whether each could preempt enough: for fewer it saves nothing,
 #: and of more, most are ruled out with others anyway.
 _WORTH_A_SIEVE = range(3, 257)
-
-__all__ = [
-    "CancelPreemption",
-    "Cause",
-    "Decision",
-    "Preempt",
-    "PutBack",
-    "SchedulingPass",
-    "Start",
-    "decide",
-    "never_fits",
-    "order",
-]
 
 
 def decide(state: SchedulerState, now_us: int, policy: Policy) -> list[Decision]:
@@ -91,13 +78,13 @@ class SchedulingPass:
         self.ranking = known
         self._preempts = preempts(policy)
         capacities = {node: capacity for node, capacity in state.capacities().items() if capacity.info.closed is None}
-        self._mask = ReservationMask(state, capacities, now_us, policy) if state.reservations else None
+        self.mask = ReservationMask(state, capacities, now_us, policy) if state.reservations else None
         self.cluster = (
             ClusterCapacity(capacities=capacities)
-            if self._mask is None
-            else ClusterCapacity(capacities=capacities, mask=self._mask.masked)
+            if self.mask is None
+            else ClusterCapacity(capacities=capacities, mask=self.mask.masked)
         )
-        self._quotas = RemainingQuotas(state, now_us)
+        self.quotas = RemainingQuotas(state, now_us)
         #: Placements of the jobs that others are preempted for, once those have left.
         self.promises: dict[JobId, tuple[Placement, ...]] = {}
         self._decisions: list[Decision] = []
@@ -106,8 +93,8 @@ class SchedulingPass:
 
     def run(self) -> list[Decision]:
         """Return the decisions; call it once."""
-        if self._mask is not None:
-            self._decisions += self._mask.evictions(self._policy)
+        if self.mask is not None:
+            self._decisions += self.mask.evictions(self._policy)
         state = self._state
         self._ahead = state.table.queued()
         if len(self._ahead) and (state.promised or state.victims):
@@ -115,7 +102,7 @@ class SchedulingPass:
             self._ahead = self._left_over()
         if len(self._ahead) and not self._starts_alone():
             free = max([len(capacity.free) for capacity in self.cluster.capacities.values()], default=-1)
-            self._feasibility = FeasibilityFilter(state, free, spent(self._quotas, state))
+            self._feasibility = FeasibilityFilter(state, free, spent(self.quotas, state))
             self._stoppable = stoppable(state, self._now_us, self._policy) if self._preempts and state.running else None
             if self._anybody_to_fit() or (self._stoppable is not None and np.count_nonzero(self._stoppable)):
                 self._serve()
@@ -135,7 +122,7 @@ class SchedulingPass:
         if len(self._ahead) > 1:
             return False
         job = self._state.waiting[self._state.table.jobs[self._ahead[0]]]
-        forbidden = self._quotas.forbid(self._class_of(job.job))
+        forbidden = self.quotas.forbid(self._class_of(job.job))
         placements = () if forbidden else self.cluster.find(placement_request(job, self._now_us, self._policy))
         if placements:
             self._start(job, placements)
@@ -146,24 +133,6 @@ class SchedulingPass:
         # The first condition is the cheap one: most decisions of a full cluster end there, without reading the queue.
         class_id = self._state.table.class_id
         return bool(np.count_nonzero(fitting) and np.count_nonzero(fitting[class_id[self._ahead]]))
-
-    def reached(self, job: JobId) -> list[Reached]:
-        """Return the quotas that forbid a waiting job to start, counting what this pass decided."""
-        return self._quotas.reached(self._state.classes.key(self._class_of(job)))
-
-    def against(self, request: PlacementRequest, node: str) -> list[str]:
-        """Return the ids of the reservations that keep devices of the node from the job."""
-        found = [] if self._mask is None else self._mask.against(request)
-        return [one.reservation.id for one in found if node in one.devices]
-
-    def reserved_now(self, node: str) -> list[Reserved]:
-        """Return the reservations that have begun and have devices of the node."""
-        found = [] if self._mask is None else self._mask.reserved
-        return [one for one in found if node in one.devices and one.reservation.starts_us <= self._now_us]
-
-    def given(self, node: str) -> tuple[JobId, ...]:
-        """Return the jobs that this pass placed on the node, in order."""
-        return tuple(job for job in self.cluster.capacities[node].jobs if job not in self._state.running)
 
     def _keep_promises(self) -> None:
         """Start the jobs that others were preempted for, or hold for them the devices that are free already."""
@@ -183,7 +152,7 @@ class SchedulingPass:
 
     def _withdrawn(self, job: JobId) -> bool:
         """Return whether a quota forbids a job to start that others were preempted for."""
-        return self._quotas.forbid(self._class_of(job), promised=True)
+        return self.quotas.forbid(self._class_of(job), promised=True)
 
     def _keep_promise(self, request: PlacementRequest, placements: tuple[Placement, ...]) -> bool:
         """Start the job, at these placements if any are given, or hold those that it gets after its preemption.
@@ -211,8 +180,8 @@ class SchedulingPass:
             self._victims = Victims(state, ranking, self._stoppable, self._now_us, policy)
             self._victims.stop(one.job for one in self._decisions if isinstance(one, Preempt))
         ahead, feasible = self._ahead, self._feasible(ranking)
-        reserved = [] if self._mask is None else [one.reservation.starts_us for one in self._mask.reserved]
-        context = DecisionContext(ranking, self._feasibility, self._quotas, self.cluster)
+        reserved = [] if self.mask is None else [one.reservation.starts_us for one in self.mask.reserved]
+        context = DecisionContext(ranking, self._feasibility, self.quotas, self.cluster)
         self._blocked = Blocked(state, self._now_us, policy, context, reserved)
         self._blocked.begin(ahead, feasible)
         for row in in_order(ahead[feasible], ranking.key, state.table.columns[Column.NUMBER], self._blocked.feasible):
@@ -251,7 +220,7 @@ class SchedulingPass:
             return True
         if not self._blocked.may_overtake(row):
             return False
-        if self._quotas.forbid(class_id):
+        if self.quotas.forbid(class_id):
             feasibility.quota_reached(class_id)
             return True
         job = state.waiting[state.table.jobs[row]]
@@ -298,7 +267,7 @@ class SchedulingPass:
     def _take(self, job: Waiting, placements: tuple[Placement, ...]) -> None:
         self.cluster.take(job.job, job.resources, placements)
         self.decided.add(job.job)
-        if self._quotas.bounded:
+        if self.quotas.bounded:
             expected = 0 if job.remaining is None else job.remaining.p50_us
             shareable = shareable_gpus(job.resources, placements, self._state.nodes)
-            self._quotas.charge(self._state.classes.key(self._class_of(job.job)), expected, shareable)
+            self.quotas.charge(self._state.classes.key(self._class_of(job.job)), expected, shareable)

@@ -18,8 +18,8 @@ from service.db.leader import Leader
 from service.db.models import Allocation, Device, Job, Member, Node
 from service.infra.observability import Counters
 from service.infra.threads import Repeated
+from service.scheduler.model.decisions import Start
 from service.scheduler.model.nodes import Placement
-from service.scheduler.policy.decide import Start
 from tests.support import box, submissions, wait
 from tests.support.box import NOW
 from tests.support.databases import locked

@@ -11,10 +11,11 @@ from service.accounting import policy_settings
 from service.db.engine import Database
 from service.db.models import Account, Attempt, Device, Group, Job, Node, Project
 from service.estimation.forecasts import Estimator
+from service.scheduler.model.decisions import Start
 from service.scheduler.model.jobs import IneligibleReason
 from service.scheduler.model.nodes import LinkType
 from service.scheduler.model.state import SchedulerState
-from service.scheduler.policy.decide import Start, decide
+from service.scheduler.policy.decide import decide
 from service.scheduler_cache import load_jobs
 from service.scheduler_cache.load import COMPARE_US, OVERLAP_US, Loader
 from tests.support import box

@@ -9,7 +9,7 @@ from service.scheduler.explain.names import Names
 from service.scheduler.model.jobs import IneligibleReason, ReservationInfo, TenantAccount
 from service.scheduler.model.nodes import ClosedReason
 from service.scheduler.model.state import SchedulerState
-from service.scheduler.policy.decide import order
+from service.scheduler.policy.order import order
 from tests.unit.service.scheduler.worlds import (
     HOUR,
     MINUTE,

@@ -2,10 +2,10 @@
 
 from collections import Counter
 
-from service.scheduler.model.nodes import ClosedReason, NodeInfo, ResourceRequest, Slot
+from service.scheduler.explain.fit import never_fits
+from service.scheduler.model.nodes import NodeInfo, ResourceRequest, Slot
 from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.decide import decide
-from service.scheduler.policy.placement import never_fits
 from tests.unit.service.scheduler.worlds import GIB, NOW, job, node_info, running, slot, starts, state
 from torchyard.spec.policy import Order, Policy
 
@@ -106,33 +106,4 @@ def test_ranks_on_gpus_and_ranks_on_cpus_are_not_mixed() -> None:
     assert started(state(*infos, job(1, gpus=0, nodes=3))) == {"j1": ""}
     assert never_fits(ResourceRequest(gpus=2), infos, 3) == [
         "the job needs 3 nodes of one sort, and only 1 with GPUs and 2 with CPU slots could hold a part of it"
-    ]
-
-
-def test_what_never_fits_says_why_for_each_node() -> None:
-    infos = [node_info("a", gpus=2, isolates=False), node_info("b", gpus=8, cpus=4, closed=ClosedReason.DRAINING)]
-    assert never_fits(ResourceRequest(gpus=8), infos) == []
-    assert never_fits(ResourceRequest(gpus=8), []) == []
-    assert never_fits(ResourceRequest(gpus=8, cpus=6), infos) == [
-        "node a has 2 GPUs, the job needs 8",
-        "node b has 4 CPU cores, the job needs 6",
-    ]
-    for resources, lack in (
-        (ResourceRequest(gpus=1, gpu_memory_min=100 * GIB), "has 0 GPUs with at least 100.0 GiB, the job needs 1"),
-        (ResourceRequest(gpus=1, gpu_share=100 * GIB), "has 0 GPUs with at least 100.0 GiB, the job needs 1"),
-        (ResourceRequest(gpus=1, gpu_type="h100"), "has 0 GPUs of type h100, the job needs 1"),
-        (ResourceRequest(gpus=1, labels=frozenset({"fast"})), "has no label fast"),
-        (
-            ResourceRequest(gpus=1, isolated=True),
-            "cannot give a job a network of its own: its worker is not root, or too old, or the kernel refuses",
-        ),
-        (ResourceRequest(gpus=1, memory=512 * GIB), "has 256.0 GiB of memory, the job needs 512.0 GiB"),
-    ):
-        assert never_fits(resources, infos[:1]) == [f"node a {lack}"]
-
-
-def test_too_few_nodes_never_fit() -> None:
-    assert never_fits(ResourceRequest(gpus=2), [node_info("a"), node_info("b", gpus=1)], 2) == [
-        "the job needs 2 nodes of one sort, and only 1 could hold a part of it",
-        "node b has 1 GPUs, the job needs 2",
     ]
