@@ -167,14 +167,15 @@ def test_a_pipe_gets_one_picture(live_service: Live, client: Client) -> None:
     assert not re.search(r" $", done.stdout, re.MULTILINE)
 
 
-def test_a_look_is_four_requests_whatever_is_in_the_log(live_service: Live, client: Client) -> None:
+def test_a_look_is_five_requests_whatever_is_in_the_log(live_service: Live, client: Client) -> None:
     with scripted.agent(live_service, devices=2) as agent:
         submit(client, "bar")
         agent.start().write("".join(f"{percent}%|#####\r" for percent in range(2**14)))
         sent: list[str] = []
         client.connection._http.event_hooks["request"].append(lambda request: sent.append(request.url.path))
         seen = look(client, Selection())
-    assert len(sent) == 4, sent
+    assert len(sent) == 5, sent
+    assert [each.node for each in seen.idle] == [node.name for node in seen.nodes], "one of two devices is free"
     assert seen.log is not None
     assert seen.log.data.endswith(b"\r16383%|#####\r")
     assert len(seen.log.data) == LOG_END
