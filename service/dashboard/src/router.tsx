@@ -4,6 +4,7 @@ import { parseCompare } from "./compare/search";
 import { HomePage } from "./home/HomePage";
 import { parseChartSettings } from "./lib/chartSettings";
 import { parseSearch, parseSubmit } from "./lib/search";
+import { parseSweep } from "./sweep/search";
 import { Root } from "./ui/Frame";
 
 function Nowhere() {
@@ -40,7 +41,9 @@ const jobRoute = createRoute({ getParentRoute: () => rootRoute, path: "/jobs/$jo
 const jobOverviewRoute = createRoute({ getParentRoute: () => jobRoute, path: "/" });
 const jobTabRoute = createRoute({ getParentRoute: () => jobRoute, path: "$tab", validateSearch: parseChartSettings });
 
-const sweepRoute = createRoute({ getParentRoute: () => rootRoute, path: "/sweeps/$sweepId", component: sweepPage });
+const sweepRoute = createRoute({
+  getParentRoute: () => rootRoute, path: "/sweeps/$sweepId", validateSearch: parseSweep, component: sweepPage,
+});
 
 const sharingRoute = createRoute({ getParentRoute: () => rootRoute, path: "/sharing", component: sharingPage });
 

@@ -40,8 +40,9 @@ def test_a_sweep_is_one_row_that_opens_to_its_trials(
     page.get_by_role("button", name="High is good").click()
     expect(page.locator(".best-trial")).to_contain_text("val/accuracy 0.9")
     expect(trials.locator(".value")).to_have_text(["0.9000", "0.7000", "0.5000", "\u2013"])
-    expect(page.locator(".picture .dot")).to_have_count(3)
-    page.get_by_role("button", name="lr").click()
+    expect(page.locator(".scatter .dot")).to_have_count(4)
+    expect(page.get_by_role("region", name="What matters")).to_contain_text("Not enough trials")
+    page.get_by_role("button", name="lr", exact=True).click()
     expect(trials.locator("td:first-child")).to_have_text(["2", "3", "1", "4"])
     page.get_by_role("button", name="Cancel").click()
     page.get_by_role("button", name="Cancel all its jobs").click()
@@ -53,6 +54,59 @@ def test_a_sweep_is_one_row_that_opens_to_its_trials(
     expect(facts.locator("div").filter(has_text="lr")).to_contain_text("0.1")
     facts.get_by_role("link", name="rates").click()
     page.wait_for_url(f"**/sweeps/{sweep['number']}")
+
+
+def brush(page: Page, axis: str, low: float, high: float) -> None:
+    """Drag along an axis, from one place to another; 0 is its foot and 1 its top."""
+    strip = page.locator(f"[data-axis='{axis}']")
+    strip.scroll_into_view_if_needed()
+    box = strip.bounding_box()
+    assert box is not None
+    x = box["x"] + box["width"] / 2
+    page.mouse.move(x, box["y"] + (1 - low) * box["height"])
+    page.mouse.down()
+    page.mouse.move(x, box["y"] + (1 - high) * box["height"], steps=4)
+    page.mouse.up()
+
+
+def test_brushes_select_in_every_view_and_stay_in_the_address(page: Page, submit: Submit, node: Agent) -> None:
+    rates = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
+    spread = {"parameters": {"lr": rates}, "running": 1}
+    sweep = submit(name="rates", command=COMMAND, sweep=spread)
+    for accuracy in (0.5, 0.9, 0.7, 0.6, 0.8):
+        attempt = node.start()
+        attempt.report([1, 2], val__accuracy=accuracy)
+        attempt.end()
+    node.start().end(exit_code=1)
+    page.goto(f"/sweeps/{sweep['number']}?metric=val/accuracy&mode=max")
+    status, trials = page.locator(".selection [role=status]"), page.locator("table.trials tbody tr")
+    expect(status).to_have_text("6 trials")
+    expect(page.locator(".trial-key")).to_contain_text("1 failed")
+    expect(page.locator(".trial-key")).to_contain_text("1 without val/accuracy")
+    brush(page, "parameter:lr", 0.15, 1)
+    expect(status).to_have_text("5 of 6 trials selected")
+    brush(page, "metric:val/accuracy", 0.4, 1)
+    expect(status).to_have_text("3 of 6 trials selected")
+    expect(trials.locator("td:first-child")).to_have_text(["2", "5", "3"])
+    expect(page.locator(".scatter .dot[data-out]")).to_have_count(3)
+    curves = page.get_by_role("region", name="Curves of the selected trials")
+    curves.scroll_into_view_if_needed()
+    expect(curves.get_by_role("group", name="Chart of val/accuracy of 3 runs")).to_be_visible()
+    page.reload()
+    expect(status).to_have_text("3 of 6 trials selected")
+    # A click on the axis removes its brush.
+    page.locator("[data-axis='parameter:lr']").click(position={"x": 18, "y": 230})
+    expect(status).to_have_text("3 of 6 trials selected")
+    expect(page.get_by_role("button", name="lr: ")).to_be_hidden()
+    most = page.get_by_role("slider", name="Most val/accuracy")
+    most.press("ArrowDown")
+    most.press("ArrowDown")
+    expect(status).to_have_text("2 of 6 trials selected")
+    most.press("Escape")
+    expect(status).to_have_text("6 trials")
+    page.get_by_role("button", name="none of val/accuracy").click()
+    expect(trials).to_have_count(1)
+    expect(trials).to_contain_text("failed")
 
 
 def test_a_paused_sweep_says_why_and_is_resumed(page: Page, submit: Submit, node: Agent) -> None:

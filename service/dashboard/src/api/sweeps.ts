@@ -1,12 +1,14 @@
 import { keepPreviousData, useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useEffect, useMemo } from "react";
 
 import { client, unwrap } from "./client";
 import { POLL_MS, useInterval } from "./live";
 import { useFollow } from "./stream";
 import type { Group } from "./types";
 
-/** Trials that are read at once; those of a larger sweep come page by page. */
-export const TRIALS = 200;
+/** Trials that are read at once, and so often at most. */
+const TRIALS = 500;
+const PAGES = 4;
 
 /** What trials are compared by; empty: what the sweep says itself. */
 export interface Measure {
@@ -28,21 +30,27 @@ export function useSweep(group: string, measure: Measure = {}) {
   });
 }
 
-/** Trials of a sweep, the best first where they can be compared. */
-export function useTrials(sweep: Group, measure: Measure) {
+/** Trials of a sweep, the best first where they can be compared; `more` of them are not read. */
+export function useAllTrials(sweep: Group, { metric, mode }: { metric?: string | undefined; mode?: Measure["mode"] | undefined }) {
   const best = sweep.metric === null ? {} : { best_first: true };
+  const measure = { ...(metric && { metric }), ...(mode && { mode }) };
   const everyMs = useInterval(POLL_MS);
-  return useInfiniteQuery({
+  const { data, error, hasNextPage, isFetching, fetchNextPage } = useInfiniteQuery({
     queryKey: ["sweep", sweep.id, "trials", measure, best, sweep.ended_at],
     queryFn: ({ pageParam: cursor }) => {
       const query = { ...measure, ...best, limit: TRIALS, ...(cursor !== null && { cursor }) };
       return unwrap(client.GET("/api/v1/groups/{group}/trials", { params: { path: { group: sweep.id }, query } }));
     },
     initialPageParam: null as string | null,
-    getNextPageParam: (last) => last.next ?? null,
+    getNextPageParam: (last, pages) => (pages.length < PAGES ? last.next ?? null : null),
     refetchInterval: sweep.ended_at === null ? everyMs : false,
     placeholderData: keepPreviousData,
   });
+  useEffect(() => {
+    if (hasNextPage && !isFetching && error === null) void fetchNextPage();
+  }, [hasNextPage, isFetching, error, fetchNextPage]);
+  const trials = useMemo(() => data?.pages.flatMap((page) => page.items) ?? [], [data]);
+  return { trials, error, more: hasNextPage || data === undefined ? 0 : Math.max(0, sweep.size - trials.length) };
 }
 
 const CHANGES = {

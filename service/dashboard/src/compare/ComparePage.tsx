@@ -1,9 +1,8 @@
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import { useCallback, useEffect, useMemo, useState } from "react";
+import { useCallback, useMemo, useState } from "react";
 
 import { MOST_RUNS, useRuns } from "../api/compare";
 import type { Curves, Job } from "../api/types";
-import type { Range } from "../lib/buckets";
 import { metricsOfRuns, parseRefs, toRuns } from "../lib/runs";
 import type { Axis } from "../lib/series";
 import { Notice } from "../ui/Notice";
@@ -16,6 +15,7 @@ import { MetricChoice } from "./MetricChoice";
 import { RunsChart } from "./RunsChart";
 import { RunsTable } from "./RunsTable";
 import type { CompareSearch } from "./search";
+import { useSettledView } from "./useSettledView";
 import { View } from "./view";
 
 const AXES = [{ key: "step", label: "Steps" }, { key: "time", label: "Time" }] as const;
@@ -24,7 +24,6 @@ const SMOOTHING = [{ key: "off", label: "Raw" }, { key: "on", label: "Smooth" }]
 const WEIGHT = 0.9;
 /** Metrics that are shown until others are chosen. */
 const FIRST = 10;
-const SETTLE_MS = 200;
 
 /** Runs side by side: their curves, what differs between them, and what they came to. */
 export function ComparePage() {
@@ -160,21 +159,4 @@ function Compared({ jobs, search, onSearch, onRemove }: Props) {
       <Differences jobs={jobs} runs={runs} />
     </>
   );
-}
-
-/** What the charts show, once it has rested. */
-function useSettledView(view: View): Range | null {
-  const [range, setRange] = useState<Range | null>(null);
-  useEffect(() => {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const stop = view.subscribe((next) => {
-      clearTimeout(timer);
-      timer = setTimeout(() => setRange(next), SETTLE_MS);
-    });
-    return () => {
-      stop();
-      clearTimeout(timer);
-    };
-  }, [view]);
-  return range;
 }

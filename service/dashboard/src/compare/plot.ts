@@ -2,6 +2,7 @@ import uPlot from "uplot";
 
 import { lookOf } from "../charts/options";
 import type { Range } from "../lib/buckets";
+import { resolveColor } from "../lib/colors";
 import { tick } from "../lib/format";
 import type { Grid, Run } from "../lib/runs";
 import { smooth } from "../lib/series";
@@ -26,16 +27,10 @@ export interface Shape {
   onHover: (row: number | null, run: number | null) => void;
 }
 
-/** Colours of a canvas, which knows no variables. */
-function resolve(element: Element, color: string): string {
-  const style = getComputedStyle(element);
-  return color.replace(/var\((--[\w-]+)\)/, (_, name: string) => style.getPropertyValue(name).trim());
-}
-
 export function makePlot(element: HTMLElement, shape: Shape, data: uPlot.AlignedData): uPlot {
   const look = lookOf(element);
   const banded = shape.runs.length <= BANDED;
-  const colors = shape.runs.map((run) => resolve(element, run.color));
+  const colors = shape.runs.map((run) => resolveColor(element, run.color));
   const axis = { stroke: look.ink, font: look.font, grid: { stroke: look.grid, width: 1 } };
   const edge = (color: string): uPlot.Series => (
     { stroke: `color-mix(in srgb, ${color} 35%, transparent)`, width: 1, points: { show: false } }

@@ -9,3 +9,9 @@ export function lineColor(place: number, dark: boolean): string {
   const hue = ((place - TOKENS) * GOLDEN + 20) % 360;
   return `hsl(${hue.toFixed(0)} ${dark ? "60% 68%" : "65% 36%"})`;
 }
+
+/** A colour as a canvas takes it, which knows no variables. */
+export function resolveColor(element: Element, color: string): string {
+  const style = getComputedStyle(element);
+  return color.replace(/var\((--[\w-]+)\)/g, (_, name: string) => style.getPropertyValue(name).trim());
+}

@@ -1,7 +1,7 @@
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 
 import type { Group, Job } from "../api/types";
-import { parameter, scatter, search, sortTrials, span, stateOf, valueOf, values } from "./trials";
+import { goodness, parameter, search, sortTrials, stateOf, trialColor, valueOf, values } from "./trials";
 
 const trial = (number: number, parameters: Record<string, unknown>, acc?: number | "nan" | "inf") =>
   ({ trial: number, number, parameters, latest: acc === undefined ? {} : { acc }, state: "running" }) as unknown as Job;
@@ -46,28 +46,11 @@ it("sorts by value or parameter, what has none last", () => {
   expect(numbers(sortTrials(trials, { key: "trial", falling: true }, null))).toEqual([4, 3, 2, 1]);
 });
 
-describe("a picture of trials", () => {
-  it("is logarithmic where a parameter spans much", () => {
-    const rates = [0.001, 0.002, 0.01, 0.03, 0.05, 0.1].map((lr, index) => trial(index, { lr }, lr));
-    const { dots, ticks, logarithmic } = scatter(rates, "lr", "acc", [0, 0.1]);
-    expect(logarithmic).toBe(true);
-    expect(dots[2]?.x).toBeCloseTo(0.5);
-    expect(dots[5]).toMatchObject({ x: 1, y: 1 });
-    expect(ticks.map(({ words }) => words)).toEqual(["0.001", "0.1"]);
-  });
-
-  it("gives words and few numbers a place each, and leaves out who has no value", () => {
-    const trials = [trial(1, { opt: "sgd" }, 1), trial(2, { opt: "adam" }, 2), trial(3, { opt: "sgd" }, "inf"), trial(4, {}, 1)];
-    const { dots, ticks } = scatter(trials, "opt", "acc", [1, 2]);
-    expect(dots.map(({ x, y }) => [x, y])).toEqual([[0.75, 0], [0.25, 1]]);
-    expect(ticks).toEqual([{ at: 0.25, words: "adam" }, { at: 0.75, words: "sgd" }]);
-  });
-
-  it("is not flattened by one that went astray", () => {
-    const trials = [1, 2, 3, 4, 5, 6, 7, 8, 9, 1e6].map((loss, index) => trial(index, {}, loss));
-    const [low, high] = span(trials, "acc", "min");
-    expect(high).toBeLessThan(20);
-    expect(low).toBeLessThan(1);
-    expect(span([], "acc", "min")).toEqual([0, 1]);
-  });
+it("colours trials by the rank of their value, and what failed as such", () => {
+  const trials = [trial(1, {}, 0.5), trial(2, {}), trial(3, {}, 0.9), trial(4, {}, 0.7)];
+  expect(goodness(trials, "acc", "max")).toEqual([0, null, 1, 0.5]);
+  expect(goodness(trials, "acc", "min")).toEqual([1, null, 0, 0.5]);
+  expect(trialColor({ state: "failed" }, 1)).toBe("var(--c-failed)");
+  expect(trialColor({ state: "running" }, null)).toBe("var(--faint)");
+  expect(trialColor({ state: "succeeded" }, 0.5)).toContain("50%");
 });

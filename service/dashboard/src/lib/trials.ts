@@ -64,61 +64,19 @@ function cell(trial: Job, key: string, name: string | null): string | number | n
   return typeof value === "number" || typeof value === "string" ? value : value == null ? null : JSON.stringify(value);
 }
 
-export interface Dot {
-  trial: Job;
-  /** Places from 0 to 1, from the left and from below. */
-  x: number;
-  y: number;
+/** How good each trial is among those with a value, from 0 to 1 by its rank; null without one. */
+export function goodness(trials: readonly Job[], name: string, mode: Mode): (number | null)[] {
+  const found = trials.map((trial) => valueOf(trial, name));
+  const sorted = found.filter((value) => value !== null).sort((a, b) => (mode === "max" ? a - b : b - a));
+  const rank = new Map(sorted.map((value, at) => [value, at]));
+  return found.map((value) => (value === null ? null : (rank.get(value) ?? 0) / Math.max(1, sorted.length - 1)));
 }
 
-export interface Scatter {
-  dots: Dot[];
-  /** Words at the axis, with their places. */
-  ticks: { at: number; words: string }[];
-  logarithmic: boolean;
-}
-
-/** Trials by a parameter and their values: evenly spaced words, or numbers, logarithmic where they span much. */
-export function scatter(trials: readonly Job[], name: string, by: string, [low, high]: [number, number]): Scatter {
-  const known = trials.flatMap((trial) => {
-    const [at, value] = [trial.parameters?.[name], valueOf(trial, by)];
-    return at === undefined || value === null || !Number.isFinite(value) ? [] : [{ trial, at, value }];
-  });
-  const axis = axisOf(known.map(({ at }) => at));
-  const height = high - low || 1;
-  const dots = known.map(({ trial, at, value }) => ({ trial, x: axis.place(at), y: (value - low) / height }));
-  return { dots, ticks: axis.ticks, logarithmic: axis.logarithmic };
-}
-
-function axisOf(found: readonly unknown[]) {
-  const numbers = found.filter((value) => typeof value === "number");
-  const distinct = [...new Set(found.map(parameter))];
-  if (numbers.length < found.length || distinct.length <= 5) return wordAxis(found);
-  const [least, most] = [Math.min(...numbers), Math.max(...numbers)];
-  const logarithmic = least > 0 && most / least >= 50;
-  const scaled = (value: number) => (logarithmic ? Math.log(value) : value);
-  const place = (value: unknown) => (scaled(value as number) - scaled(least)) / (scaled(most) - scaled(least) || 1);
-  return { place, logarithmic, ticks: [{ at: 0, words: parameter(least) }, { at: 1, words: parameter(most) }] };
-}
-
-function wordAxis(found: readonly unknown[]) {
-  const order = [...new Set(found)].sort((a, b) => (
-    typeof a === "number" && typeof b === "number" ? a - b : parameter(a).localeCompare(parameter(b))
-  )).map(parameter);
-  const place = (value: unknown) => (order.indexOf(parameter(value)) + 0.5) / Math.max(1, order.length);
-  return { place, logarithmic: false, ticks: order.map((words) => ({ at: place(words), words })) };
-}
-
-/** The range of the values that a picture shows: a few wild ones do not flatten the rest. */
-export function span(trials: readonly Job[], by: string, mode: Mode): [number, number] {
-  const found = trials.map((trial) => valueOf(trial, by)).filter((value) => value !== null);
-  const sorted = found.filter(Number.isFinite).sort((a, b) => a - b);
-  if (sorted.length === 0) return [0, 1];
-  const at = (share: number) => sorted[Math.round(share * (sorted.length - 1))] ?? 0;
-  const wild = sorted.length >= 8;
-  const [low, high] = mode === "min" ? [at(0), at(wild ? 0.9 : 1)] : [at(wild ? 0.1 : 0), at(1)];
-  const room = (high - low || Math.abs(high) || 1) * 0.06;
-  return [low - room, high + room];
+/** The colour of a trial: the better the stronger; what failed is red, what has no value grey. */
+export function trialColor(trial: Pick<Job, "state">, good: number | null): string {
+  if (trial.state === "failed") return "var(--c-failed)";
+  if (good === null) return "var(--faint)";
+  return `color-mix(in oklab, var(--trial-good) ${Math.round(good * 100)}%, var(--trial-bad))`;
 }
 
 /** What a sweep as a whole is: it runs or waits as long as a trial does; then its worst end tells. */

@@ -1,9 +1,10 @@
 import { Link } from "@tanstack/react-router";
-import { useState } from "react";
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { useMemo, useRef, useState } from "react";
 
 import { MOST_RUNS } from "../api/compare";
 import type { Group, Job } from "../api/types";
-import { metric as words } from "../lib/format";
+import { metric as words, plural } from "../lib/format";
 import { duration, secondsBetween } from "../lib/time";
 import { type Mode, parameter, sortTrials, type Sorting } from "../lib/trials";
 import { Panel } from "../ui/Panel";
@@ -11,13 +12,17 @@ import { StateChip } from "../ui/StateChip";
 import { Track } from "../ui/Track";
 import { useNow } from "../ui/useNow";
 
+const ROW = 36;
+
 interface Props {
   sweep: Group;
   trials: readonly Job[];
+  /** Trials that are not among those that were read. */
+  more: number;
   metric: string | null;
   mode: Mode;
-  /** Reads further trials; null when all are read. */
-  onMore: (() => void) | null;
+  /** Which trials are selected; null for all. */
+  selected: readonly boolean[] | null;
 }
 
 interface Column {
@@ -26,66 +31,102 @@ interface Column {
   num: boolean;
 }
 
-/** The trials, in the order of the column that is clicked; again turns it round. */
-export function TrialsTable({ sweep, trials, metric, mode, onMore }: Props) {
+/** The selected trials, in the order of the column that is clicked; again turns it round. */
+export function TrialsTable({ sweep, trials, more, metric, mode, selected }: Props) {
   const now = useNow();
   const [sorting, setSorting] = useState<Sorting>(
     metric === null ? { key: "trial", falling: false } : { key: "value", falling: mode === "max" },
   );
   const names = Object.keys(sweep.sweep.parameters as Record<string, unknown>);
-  const sorted = sortTrials(trials, sorting, metric);
+  const shown = useMemo(
+    () => sortTrials(trials.filter((_, at) => selected?.[at] ?? true), sorting, metric),
+    [trials, selected, sorting, metric],
+  );
+  const box = useRef<HTMLDivElement>(null);
+  // eslint-disable-next-line react-hooks/incompatible-library -- the rows are measured on every render
+  const rows = useVirtualizer({
+    count: shown.length, getScrollElement: () => box.current, estimateSize: () => ROW, overscan: 12,
+  });
+  const drawn = rows.getVirtualItems();
+  const [before, after] = [drawn[0]?.start ?? 0, rows.getTotalSize() - (drawn.at(-1)?.end ?? 0)];
   const columns: Column[] = [
     { key: "trial", label: "Trial", num: true },
     { key: "state", label: "State", num: false },
     ...(metric === null ? [] : [{ key: "value", label: metric, num: true }]),
     ...names.map((name) => ({ key: `parameter:${name}`, label: name, num: true })),
   ];
+  const wide = columns.length + 2;
   const sort = (key: string) => setSorting({ key, falling: sorting.key === key ? !sorting.falling : false });
-  const compared = trials.slice(0, MOST_RUNS).map((trial) => trial.number).join(",");
+  const compared = shown.slice(0, MOST_RUNS).map((trial) => trial.number).join(",");
   const tools = (
     <>
-      {onMore !== null && (
-        <>
-          <span className="faint">{sweep.metric === null ? "the first" : "the best"} {trials.length} of {sweep.size}</span>
-          <button type="button" className="button small" onClick={onMore}>Load more</button>
-        </>
-      )}
-      {trials.length > 1 && <Link to="/compare" search={{ jobs: compared }} className="button small">Compare curves</Link>}
+      {more > 0 && <span className="faint">{trials.length} of {trials.length + more} are shown</span>}
+      {shown.length > 1 && <Link to="/compare" search={{ jobs: compared }} className="button small">Compare runs</Link>}
     </>
   );
+  const title = shown.length === trials.length ? "Trials" : `Trials: ${shown.length} of ${plural(trials.length, "trial")}`;
   return (
-    <Panel title="Trials" tools={tools} className="table-panel">
-      <table className="trials">
-        <thead>
-          <tr>
-            {columns.map((column) => <Head key={column.key} column={column} sorting={sorting} onSort={sort} />)}
-            <th scope="col">Progress</th>
-            <th scope="col" className="num">Ran</th>
-          </tr>
-        </thead>
-        <tbody>
-          {sorted.map((trial) => (
-            <tr key={trial.id} data-state={trial.state} data-best={trial.id === sweep.best?.id || undefined}>
-              <td className="num">
-                <Link to="/jobs/$jobId" params={{ jobId: String(trial.number) }} title={trial.name}>{trial.trial}</Link>
-              </td>
-              <td>
-                <StateChip state={trial.state} held={trial.held} blocked={trial.blocked} />
-                {trial.stop === "early" && <span className="faint"> early</span>}
-              </td>
-              {metric !== null && <td className="num value">{told(trial, metric)}</td>}
-              {names.map((name) => <td key={name} className="num">{parameter(trial.parameters?.[name] ?? null)}</td>)}
-              <td className="trial-progress">
-                {trial.progress !== null && <Track progress={trial.progress} moving={trial.state === "running"} />}
-              </td>
-              <td className="num">
-                {trial.started_at !== null && duration(secondsBetween(trial.started_at, trial.ended_at, now))}
-              </td>
+    <Panel title={title} tools={tools} className="table-panel">
+      <div ref={box} className="runs-scroll" tabIndex={0} role="region" aria-label="Trials and their values">
+        <table className="trials runs">
+          <thead>
+            <tr>
+              {columns.map((column) => <Head key={column.key} column={column} sorting={sorting} onSort={sort} />)}
+              <th scope="col">Progress</th>
+              <th scope="col" className="num">Ran</th>
             </tr>
-          ))}
-        </tbody>
-      </table>
+          </thead>
+          <tbody>
+            {before > 0 && <tr style={{ height: before }}><td colSpan={wide} /></tr>}
+            {drawn.map(({ index }) => {
+              const trial = shown[index];
+              if (trial === undefined) return null;
+              return (
+                <Row
+                  key={trial.id}
+                  trial={trial}
+                  names={names}
+                  metric={metric}
+                  best={trial.id === sweep.best?.id}
+                  now={now}
+                />
+              );
+            })}
+            {after > 0 && <tr style={{ height: after }}><td colSpan={wide} /></tr>}
+          </tbody>
+        </table>
+      </div>
     </Panel>
+  );
+}
+
+interface RowProps {
+  trial: Job;
+  names: readonly string[];
+  metric: string | null;
+  best: boolean;
+  now: number;
+}
+
+function Row({ trial, names, metric, best, now }: RowProps) {
+  return (
+    <tr data-state={trial.state} data-best={best || undefined}>
+      <td className="num">
+        <Link to="/jobs/$jobId" params={{ jobId: String(trial.number) }} title={trial.name}>{trial.trial}</Link>
+      </td>
+      <td>
+        <StateChip state={trial.state} held={trial.held} blocked={trial.blocked} />
+        {trial.stop === "early" && <span className="faint"> early</span>}
+      </td>
+      {metric !== null && <td className="num value">{told(trial, metric)}</td>}
+      {names.map((name) => <td key={name} className="num">{parameter(trial.parameters?.[name] ?? null)}</td>)}
+      <td className="trial-progress">
+        {trial.progress !== null && <Track progress={trial.progress} moving={trial.state === "running"} />}
+      </td>
+      <td className="num">
+        {trial.started_at !== null && duration(secondsBetween(trial.started_at, trial.ended_at, now))}
+      </td>
+    </tr>
   );
 }
 
