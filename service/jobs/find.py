@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, ScalarSelect, Select, and_, func, or_, select, union, union_all
+from sqlalchemy import ColumnElement, Connection, Select, and_, func, or_, select, union, union_all
 
 from service.db.models import Group, Job, MetricSeries, Tag, User
 from service.db.records.jobs import JobVersion
@@ -40,7 +40,7 @@ class Filters:
     q: str | None = None
     """Part of the name, the number, or the beginning of the id."""
     group: str | None = None
-    """Only trials of the sweep with this id or number."""
+    """Only trials of the sweep with this number or id, or of those with this name."""
     refs: Sequence[str] = ()
     """Only these, by number or id."""
     trials: bool = True
@@ -180,7 +180,7 @@ def filtered(query: Query, caller: Caller, filters: Filters) -> Query:
         query = query.where(_tagged(filters.tag))
     query = query.where(*_asked(filters))
     if filters.group:
-        query = query.where(Job.group_id == _group(filters.group))
+        query = query.where(_in_sweep(filters.group))
     if not filters.trials:
         query = query.where(Job.group_id.is_(None))
     return query
@@ -198,10 +198,10 @@ def _tagged(tags: Sequence[str]) -> ColumnElement[bool]:
     return or_(*alternatives)
 
 
-def _group(ref: str) -> ScalarSelect[str] | str:
+def _in_sweep(ref: str) -> ColumnElement[bool]:
     if ref.isascii() and ref.isdigit() and len(ref) <= 18:
-        return select(Group.id).where(Group.number == int(ref)).scalar_subquery()
-    return ref
+        return Job.group_id == select(Group.id).where(Group.number == int(ref)).scalar_subquery()
+    return Job.group_id.in_(select(Group.id).where(or_(Group.id == ref, Group.name == ref)))
 
 
 def _asked(filters: Filters) -> Iterator[ColumnElement[bool]]:

@@ -6,7 +6,7 @@ the client's If-None-Match.
 
 from collections.abc import Sequence
 
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from service.attempts import starts
 from service.db.engine import Database
@@ -17,7 +17,7 @@ from service.identity.callers import Caller
 from service.identity.visibility import readable
 from service.infra.etags import Tagged, etag, names
 from service.jobs import facets as job_facets
-from service.jobs import find, present, versions
+from service.jobs import find, ordering, present, versions
 from torchyard import api
 from torchyard.ids import JobId
 from torchyard.states import JobState
@@ -85,11 +85,31 @@ def page(
 ) -> Tagged[api.Page[api.Job]]:
     """Return a part of the list of jobs that the caller may read."""
     with db.read() as tx:
-        rows, following = find.page(tx, caller, filters, span)
-        current = versions.tag_of_list(rows, following, caller)
-        if names(known, current):
-            return Tagged(current, None)
-        items = present.jobs(tx, [row.id for row in rows], caller)
+        return _presented(tx, find.page(tx, caller, filters, span), caller, known)
+
+
+def ordered_page(
+    db: Database,
+    caller: Caller,
+    filters: find.Filters,
+    span: find.Span,
+    order: ordering.Order,
+    now_us: int,
+    known: str | None,
+) -> Tagged[api.Page[api.Job]]:
+    """Return a part of the list of jobs in the order of a column."""
+    with db.read() as tx:
+        return _presented(tx, ordering.page(tx, caller, filters, span, order, now_us), caller, known)
+
+
+def _presented(
+    tx: Connection, page: tuple[list[JobVersion], str | None], caller: Caller, known: str | None
+) -> Tagged[api.Page[api.Job]]:
+    rows, following = page
+    current = versions.tag_of_list(rows, following, caller)
+    if names(known, current):
+        return Tagged(current, None)
+    items = present.jobs(tx, [row.id for row in rows], caller)
     return Tagged(current, api.Page[api.Job](items=items, next=following))
 
 

@@ -44,4 +44,5 @@ LIMIT = "Items of the page at most."
 CURSOR = "`next` of the page before; absent: the first page."
 Limit = Annotated[int, Query(ge=1, le=find.MAX_PAGE, description=LIMIT)]
 Cursor = Annotated[str | None, Query(description=CURSOR)]
+InSweep = Annotated[str | None, Query(description="Number, id or name of a sweep: only trials of such sweeps.")]
 Format = Annotated[Literal["json", "csv"], Query(description="Form of the answer.")]

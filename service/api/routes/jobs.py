@@ -11,7 +11,7 @@ from service.api.answers import answer, known_tags, not_modified, tagged
 from service.api.auth import context, current, requires
 from service.api.middleware import RECEIVED
 from service.api.openapi import reference
-from service.api.routes.filters import AnyState, Cursor, Limit, Listed
+from service.api.routes.filters import AnyState, Cursor, InSweep, Limit, Listed
 from service.api.routes.refs import JobPath
 from service.api.routes.router import api_router
 from service.artifacts import discard
@@ -20,7 +20,7 @@ from service.db import idempotency
 from service.db.records.jobs import JobVersion
 from service.identity.callers import Caller
 from service.infra.etags import etag as make_etag
-from service.jobs import body, change, find, queries, sizing, submit
+from service.jobs import body, change, find, ordering, queries, sizing, submit
 from service.jobs.submission import Submission
 from service.queue import planned_start, waiting_jobs
 from torchyard import api
@@ -118,15 +118,18 @@ def list_jobs(
     caller: Reader,
     ctx: Ctx,
     filters: Listed,
-    group: Annotated[str | None, Query(description="Id or number of a sweep: only its trials.")] = None,
+    group: InSweep = None,
     trials: Annotated[bool, Query(description="Whether trials of sweeps are listed.")] = True,
     refs: Annotated[str, Query(max_length=10_000, description="Only these: numbers or ids, with commas")] = "",
     cursor: Cursor = None,
     limit: Limit = 50,
     offset: Annotated[int, Query(ge=0, le=find.MAX_OFFSET, description="How many jobs of the list to pass over.")] = 0,
     order: Annotated[
-        Literal["newest", "oldest", "queue"],
-        Query(description="`queue` has the jobs that wait alone, by their places in the queue, which it tells."),
+        Literal["newest", "oldest", "queue", ordering.Order],
+        Query(
+            description="`queue` has the jobs that wait alone, by their places in the queue, which it tells. A column "
+            "has the smallest value first, and with a minus the largest; `duration` is the time since the first start."
+        ),
     ] = "newest",
 ) -> Response:
     """List the jobs that the caller may read, the newest first. Several states or tags are alternatives, and an empty
@@ -134,11 +137,13 @@ def list_jobs(
     """
     named = [ref for ref in map(str.strip, refs.split(",")) if ref]
     narrowed, known = replace(filters, group=group, trials=trials, refs=named), known_tags(request)
+    part = find.Span(limit=limit, cursor=cursor, offset=offset)
     if order == "queue":
-        part = find.Span(limit=limit, cursor=cursor, offset=offset)
         return tagged(waiting_jobs.page(ctx.db, ctx.loader, ctx.now_us(), caller, narrowed, part, known))
-    span = find.Span(limit=limit, cursor=cursor, offset=offset, order=order)
-    return tagged(queries.page(ctx.db, caller, narrowed, span, known))
+    if order == "newest" or order == "oldest":  # noqa: PLR1714  mypy narrows by this alone
+        span = find.Span(limit=limit, cursor=cursor, offset=offset, order=order)
+        return tagged(queries.page(ctx.db, caller, narrowed, span, known))
+    return tagged(queries.ordered_page(ctx.db, caller, narrowed, part, order, ctx.now_us(), known))
 
 
 @router.get("/counts", response_model=api.JobCounts)
@@ -147,12 +152,13 @@ def count_jobs(
     caller: Reader,
     ctx: Ctx,
     filters: AnyState,
+    group: InSweep = None,
     most: Annotated[
         int, Query(ge=1, le=find.MAX_OFFSET, description="How many jobs of a state to count at most.")
     ] = find.MOST,
 ) -> Response:
     """Count the jobs of a list by state."""
-    states = queries.counts(ctx.db, caller, filters, most)
+    states = queries.counts(ctx.db, caller, replace(filters, group=group), most)
     etag = make_etag(states)
     return not_modified(request, etag) or answer(api.JobCounts(states=states, most=most), tag=etag)
 
@@ -164,11 +170,12 @@ def list_facets(
     ctx: Ctx,
     filters: Listed,
     by: Annotated[api.FacetKind, Query(description="What jobs are counted by.")],
+    group: InSweep = None,
 ) -> Response:
     """Count the jobs of a list by user, project, sweep or tag. The largest come first, at most 500, each with its jobs
     by state. Of each state the newest 500 jobs are counted: where the values have so many together, there may be more.
     """
-    found = queries.facets(ctx.db, caller, filters, by)
+    found = queries.facets(ctx.db, caller, replace(filters, group=group), by)
     etag = make_etag(by, found)
     return not_modified(request, etag) or answer(found, tag=etag)
 

@@ -78,6 +78,22 @@ def test_groups_columns_and_views(page: Page, submit: Submit, live_service: Live
     expect(page.get_by_role("columnheader", name="Project")).to_have_count(0)
 
 
+def test_a_head_orders_the_list_and_a_sweep_is_searched_for(page: Page, submit: Submit) -> None:
+    for name in ("beta", "alpha"):
+        submit(name=name)
+    submit(name="rates", command=["t", "{lr}"], sweep={"parameters": {"lr": [1, 2]}})
+    names, head = page.locator("a.job-name"), page.get_by_role("columnheader", name="Job")
+    expect(names).to_have_count(4)
+    head.get_by_role("button").click()
+    expect(names).to_have_text([re.compile("alpha"), re.compile("beta"), re.compile("rates"), re.compile("rates")])
+    expect(head).to_have_attribute("aria-sort", "ascending")
+    head.get_by_role("button").click()
+    expect(names.last).to_have_text("alpha")
+    page.wait_for_url(re.compile("order=-name"))
+    page.get_by_role("combobox", name="Search").fill("sweep:rates")
+    expect(names).to_have_text([re.compile("rates"), re.compile("rates")])
+
+
 def test_several_jobs_are_tagged_and_cancelled_at_once(page: Page, submit: Submit, live_service: Live) -> None:
     for number in range(6):
         submit(name=f"job-{number}")

@@ -20,8 +20,8 @@ const NAMES_MS = 300_000;
 
 /** How many jobs pass, by state, whichever state is asked for. */
 export function useCounts(filters: JobFilters) {
-  const { user, project, tag, q, metric } = filters;
-  const words = { ...(user && { user }), ...(project && { project }), ...(q && { q }) };
+  const { user, project, tag, group, q, metric } = filters;
+  const words = { ...(user && { user }), ...(project && { project }), ...(group && { group }), ...(q && { q }) };
   const query = { ...words, ...(tag && { tag }), ...(metric && { metric }) };
   useFollow("jobs");
   return useQuery({
@@ -48,9 +48,10 @@ export function useFacets(by: Grouping | undefined, filters: JobFilters) {
 }
 
 /** Names that jobs have, for a search that is being typed. */
-export function useNames(by: "user" | "project" | "tag", enabled: boolean): readonly string[] {
+export function useNames(by: Grouping, enabled: boolean): readonly string[] {
   const found = useQuery({ queryKey: ["facets", by, {}], ...facetsQuery(by, {}), enabled, staleTime: NAMES_MS });
-  return (found.data ?? []).map(({ value }) => value).filter((value) => value !== "");
+  const names = (found.data ?? []).map(({ value, title }) => (by === "sweep" ? title : value));
+  return [...new Set(names)].filter((name) => name !== "");
 }
 
 /** A page of a part of the list. */

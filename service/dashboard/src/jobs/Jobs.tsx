@@ -6,6 +6,7 @@ import { useCounts, useFacets } from "../api/table";
 import type { Facet } from "../api/types";
 import { columnsOf, rememberColumns, rememberedColumns } from "../lib/columns";
 import { type JobFilters, type Key, parseQuery, tabOf, withTerm } from "../lib/jobQuery";
+import { type Order, orderOf } from "../lib/orders";
 import { maySubmitAnywhere } from "../lib/rights";
 import type { JobsSearch } from "../lib/search";
 import { byFacet, byState, type Counts, type Section } from "../lib/sections";
@@ -38,6 +39,8 @@ export function Jobs() {
   });
   const filter = (key: Key, value: string | null) => set({ q: withTerm(text, key, value) });
   const columns = columnsNow(search.columns);
+  const order = orderOf(search.order);
+  const setOrder = (next: Order) => set({ order: next === "newest" ? undefined : next });
   return (
     <section aria-labelledby="jobs-heading">
       <div className="jobs-head">
@@ -50,10 +53,10 @@ export function Jobs() {
         <Suspense>
           <TableTools
             by={search.by}
-            order={search.order ?? "newest"}
+            order={order}
             columns={columns}
             onBy={(by) => set({ by })}
-            onOrder={(next) => set({ order: next === "oldest" ? next : undefined })}
+            onOrder={setOrder}
             onColumns={(next) => {
               rememberColumns(next.join(","));
               set({ columns: next.join(",") });
@@ -69,6 +72,8 @@ export function Jobs() {
         sections={sections ?? []}
         folded={search.by !== undefined}
         columns={columns}
+        order={order}
+        onOrder={setOrder}
         onFilter={filter}
         onMetrics={setMetrics}
       />
@@ -86,7 +91,7 @@ const columnsNow = (named: string | undefined) => columnsOf(named ?? rememberedC
 function sectionsOf(
   { by, order: asked }: JobsSearch, counts: Counts | undefined, facets: Facet[] | undefined, filters: JobFilters,
 ): Section[] | undefined {
-  const order = asked ?? "newest";
+  const order = orderOf(asked);
   if (by !== undefined) return facets && byFacet(facets, by, filters, order);
   return counts && byState(counts, filters, order);
 }

@@ -8,6 +8,7 @@ import type { Job } from "../api/types";
 import { type Column, COLUMNS, NARROW } from "../lib/columns";
 import { plural, sentence } from "../lib/format";
 import type { Key } from "../lib/jobQuery";
+import { nextOrder, type Order, sortOf } from "../lib/orders";
 import { type Line, lineAt, lineCount, type Section } from "../lib/sections";
 import { Notice } from "../ui/Notice";
 import { useNow } from "../ui/useNow";
@@ -21,6 +22,8 @@ interface Props {
   /** Parts are closed at first. */
   folded: boolean;
   columns: readonly Column[];
+  order: Order;
+  onOrder: (order: Order) => void;
   onFilter: (key: Key, value: string) => void;
   onMetrics: (names: readonly string[]) => void;
 }
@@ -33,7 +36,7 @@ const MOST_TICKED = 2_000;
 const NONE: ReadonlySet<string> = new Set();
 
 /** The list, of which only what is in view is read and drawn; arrow keys (or j and k) walk along the names. */
-export function JobsTable({ sections, folded, columns, onFilter, onMetrics }: Props) {
+export function JobsTable({ sections, folded, columns, order, onOrder, onFilter, onMetrics }: Props) {
   const now = useNow();
   const cache = useQueryClient();
   const narrow = useNarrow();
@@ -105,9 +108,15 @@ export function JobsTable({ sections, folded, columns, onFilter, onMetrics }: Pr
         <div role="rowgroup" className="jobs-titles">
           <div role="row" className="line" aria-rowindex={1}>
             <span role="columnheader"><span className="hidden-words">Ticked</span></span>
-            <span role="columnheader">Job</span>
+            <Head column="name" label="Job" order={order} onOrder={onOrder} />
             {COLUMNS.filter(({ key }) => shown.includes(key)).map(({ key, label }) => (
-              <span key={key} role="columnheader" data-column={key}>{key === "resources" ? sentence(many) : label}</span>
+              <Head
+                key={key}
+                column={key}
+                label={key === "resources" ? sentence(many) : label}
+                order={order}
+                onOrder={onOrder}
+              />
             ))}
           </div>
         </div>
@@ -163,6 +172,30 @@ export function JobsTable({ sections, folded, columns, onFilter, onMetrics }: Pr
         </div>
       </div>
     </div>
+  );
+}
+
+interface HeadProps {
+  column: Column | "name";
+  label: string;
+  order: Order;
+  onOrder: (order: Order) => void;
+}
+
+/** The head of a column, which orders the list where the service can. */
+function Head({ column, label, order, onOrder }: HeadProps) {
+  const next = nextOrder(column, order);
+  const sort = sortOf(column, order);
+  return (
+    <span role="columnheader" data-column={column} aria-sort={sort}>
+      {next === null
+        ? label
+        : (
+            <button type="button" className="sorter" onClick={() => onOrder(next)}>
+              {label}<span aria-hidden="true">{sort === undefined ? "" : sort === "ascending" ? " ↑" : " ↓"}</span>
+            </button>
+          )}
+    </span>
   );
 }
 

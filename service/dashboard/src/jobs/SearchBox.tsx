@@ -23,7 +23,9 @@ export function SearchBox({ value, metrics, complaints, onChange }: Props) {
   const [caret, setCaret] = useState(0);
   const [open, setOpen] = useState(false);
   const [chosen, setChosen] = useState(-1);
-  const names = { user: useNames("user", open), project: useNames("project", open), tag: useNames("tag", open) };
+  const names = {
+    user: useNames("user", open), project: useNames("project", open), tag: useNames("tag", open), sweep: useNames("sweep", open),
+  };
   const found = open ? suggestions(text, caret, { ...names, metric: metrics }) : [];
   if (value !== known) {
     setKnown(value);

@@ -1,16 +1,17 @@
 import * as Menu from "@radix-ui/react-dropdown-menu";
 
 import { type Column, COLUMNS, DEFAULT } from "../lib/columns";
+import { type Order, orderOf, ORDERS } from "../lib/orders";
 import { type Grouping, GROUPINGS } from "../lib/search";
 import { useResource } from "../ui/useResource";
 import { sentence } from "../lib/format";
 
 interface Props {
   by: Grouping | undefined;
-  order: "newest" | "oldest";
+  order: Order;
   columns: readonly Column[];
   onBy: (by: Grouping | undefined) => void;
-  onOrder: (order: "newest" | "oldest") => void;
+  onOrder: (order: Order) => void;
   onColumns: (columns: readonly Column[]) => void;
 }
 
@@ -32,9 +33,8 @@ export function TableTools({ by, order, columns, onBy, onOrder, onColumns }: Pro
       </label>
       <label className="tool">
         <span>Order</span>
-        <select value={order} onChange={({ target }) => onOrder(target.value === "oldest" ? "oldest" : "newest")}>
-          <option value="newest">newest first</option>
-          <option value="oldest">oldest first</option>
+        <select value={order} onChange={({ target }) => onOrder(orderOf(target.value))}>
+          {ORDERS.map(({ key, label }) => <option key={key} value={key}>{label}</option>)}
         </select>
       </label>
       <Menu.Root modal={false}>

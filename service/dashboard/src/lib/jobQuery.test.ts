@@ -12,6 +12,7 @@ describe("a search", () => {
     ["state:waiting state:running", { state: ["queued", "running"] }],
     ["project:\"my project\" \"two words\"", { project: "my project", q: "two words" }],
     ["tag:\"\"", { tag: [""] }],
+    ["sweep:12 sweeping", { group: "12", q: "sweeping" }],
     ["resnet 50", { q: "resnet 50" }],
   ])("%s", (text, filters) => {
     expect(parseQuery(text)).toEqual({ filters, complaints: [] });
@@ -37,11 +38,12 @@ it("takes a value in place of the one before", () => {
 });
 
 describe("suggestions", () => {
-  const known = { user: ["alice", "bob"], project: ["vision"], tag: ["base"], metric: ["val/accuracy"] };
+  const known = { user: ["alice", "bob"], project: ["vision"], tag: ["base"], sweep: ["rates"], metric: ["val/accuracy"] };
   const labels = (text: string) => suggestions(text, text.length, known).map(({ label }) => label);
 
   it("are keys, their values, and metrics", () => {
     expect(labels("us")).toEqual(["user:"]);
+    expect(labels("sweep:r")).toEqual(["rates"]);
     expect(labels("x user:")).toEqual(["alice", "bob"]);
     expect(labels("user:al")).toEqual(["alice"]);
     expect(labels("user:alice")).toEqual([]);

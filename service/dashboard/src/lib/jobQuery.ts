@@ -7,6 +7,8 @@ export interface JobFilters {
   user?: string;
   project?: string;
   tag?: string[];
+  /** Number, id or name of a sweep. */
+  group?: string;
   state?: JobState[];
   metric?: string[];
 }
@@ -18,18 +20,18 @@ export interface ParsedQuery {
 }
 
 /** Words before a colon. */
-export const KEYS = ["user", "project", "tag", "state"] as const;
+export const KEYS = ["user", "project", "tag", "sweep", "state"] as const;
 export type Key = (typeof KEYS)[number];
 
 const METRIC = /(^|\s)([^\s<>=!:"]+)\s*(>=|<=|!=|=|>|<)\s*(\S+)/g;
-const TERM = /(?:(user|project|tag|state):)?(?:"([^"]*)"|(\S+))/g;
+const TERM = /(?:(user|project|tag|sweep|state):)?(?:"([^"]*)"|(\S+))/g;
 const EVERY: readonly string[] = [...TABS.flatMap((tab) => tab.states), ...TABS.map((tab) => tab.key)];
 /** States that a search names: those of jobs, and of the tabs. */
 export const STATE_WORDS = [...new Set(EVERY)].filter((word) => word !== "all");
 
 /**
- * Reads a search: `user:alice state:failed val/accuracy > 0.9 lr-sweep`. Words without a key are looked for in names;
- * several tags or states are alternatives, several metrics must all pass; a value with spaces stands in quotes.
+ * Reads a search: `user:alice sweep:12 state:failed val/accuracy > 0.9 resnet`. Words without a key are looked for in
+ * names; several tags or states are alternatives, several metrics must all pass; a value with spaces stands in quotes.
  */
 export function parseQuery(text: string): ParsedQuery {
   const filters: JobFilters = {};
@@ -54,6 +56,7 @@ export function parseQuery(text: string): ParsedQuery {
 
 function take(filters: JobFilters, key: Key, value: string, complaints: string[]): void {
   if (key === "tag") filters.tag = [...filters.tag ?? [], value];
+  else if (key === "sweep") filters.group = value;
   else if (key !== "state") filters[key] = value;
   else {
     const states = statesNamed(value);
@@ -96,6 +99,7 @@ export interface Known {
   user: readonly string[];
   project: readonly string[];
   tag: readonly string[];
+  sweep: readonly string[];
   metric: readonly string[];
 }
 

@@ -7,6 +7,7 @@ const read = (raw: object) => parseSearch(raw as Parameters<typeof parseSearch>[
 it("reads what it knows and leaves the rest out", () => {
   expect(read({ q: 12, by: "user", order: "oldest", columns: "state", other: "x" }))
     .toEqual({ q: "12", by: "user", order: "oldest", columns: "state" });
+  expect(read({ order: "-duration" })).toEqual({ order: "-duration" });
   expect(read({ q: "", by: "nonsense", order: "newest" })).toEqual({});
 });
 

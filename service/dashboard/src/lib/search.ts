@@ -1,6 +1,7 @@
 import type { SearchSchemaInput } from "@tanstack/react-router";
 
 import { withTerm } from "./jobQuery";
+import { type Order, orderOf } from "./orders";
 
 export const GROUPINGS = ["user", "project", "sweep", "tag"] as const;
 export type Grouping = (typeof GROUPINGS)[number];
@@ -10,8 +11,8 @@ export interface JobsSearch {
   q?: string;
   /** What it is grouped by. */
   by?: Grouping;
-  /** Within states, the oldest first. */
-  order?: "oldest";
+  /** Within its parts; absent: the newest first. */
+  order?: Exclude<Order, "newest">;
   /** Its columns, with commas. */
   columns?: string;
 }
@@ -40,12 +41,13 @@ export function parseSearch(raw: JobsLink & SearchSchemaInput): JobsSearch {
     const value = textOf(raw[key]);
     if (value !== "") q = withTerm(q, key, value);
   }
+  const order = orderOf(raw.order);
   const by = GROUPINGS.find((one) => one === raw.by);
   const columns = textOf(raw.columns);
   return {
     ...(q !== "" && { q }),
     ...(by !== undefined && { by }),
-    ...(raw.order === "oldest" && { order: raw.order }),
+    ...(order !== "newest" && { order }),
     ...(columns !== "" && { columns }),
   };
 }

@@ -1,5 +1,6 @@
 import type { Facet } from "../api/types";
 import type { JobFilters } from "./jobQuery";
+import type { Order } from "./orders";
 import type { Grouping } from "./search";
 import { FINAL, type JobState, statesOf } from "./states";
 
@@ -8,7 +9,7 @@ export interface Section {
   key: string;
   title: string;
   count: number;
-  query: JobFilters & { group?: string; trials?: boolean; order: "newest" | "oldest" | "queue" };
+  query: JobFilters & { trials?: boolean; order: Order | "queue" };
 }
 
 /** Jobs by state. */
@@ -18,8 +19,9 @@ function sum(counts: Counts, states: readonly JobState[]): number {
   return states.reduce((all, state) => all + (counts[state] ?? 0), 0);
 }
 
-/** What runs, then what waits by its place, then what has ended; without parts that have no jobs. */
-export function byState(counts: Counts, filters: JobFilters, order: "newest" | "oldest"): Section[] {
+/** What runs, then what waits by its place unless a column says otherwise, then what has ended; no empty parts. */
+export function byState(counts: Counts, filters: JobFilters, order: Order): Section[] {
+  const queue = order === "newest" || order === "oldest" ? "queue" : order;
   const asked = (states: readonly JobState[]) => states.filter((state) => filters.state?.includes(state) ?? true);
   const part = (key: string, title: string, all: readonly JobState[], by: Section["query"]["order"]): Section => {
     const states = asked(all);
@@ -27,13 +29,13 @@ export function byState(counts: Counts, filters: JobFilters, order: "newest" | "
   };
   return [
     part("running", "Running", statesOf("active"), order),
-    part("waiting", "Waiting", statesOf("waiting"), "queue"),
+    part("waiting", "Waiting", statesOf("waiting"), queue),
     part("ended", "Ended", FINAL, order),
   ].filter(({ count }) => count > 0);
 }
 
 /** A part for each user, project, sweep or tag. */
-export function byFacet(facets: readonly Facet[], by: Grouping, filters: JobFilters, order: "newest" | "oldest"): Section[] {
+export function byFacet(facets: readonly Facet[], by: Grouping, filters: JobFilters, order: Order): Section[] {
   return facets.map(({ value, title, states }) => ({
     key: `${by}:${value}`,
     title: title === "" ? `No ${by}` : by === "sweep" ? `${value} ${title}` : title,

@@ -595,6 +595,32 @@ def test_a_part_of_a_list_in_either_order(live_service: Live) -> None:
     assert numbers(live_service, offset=9) == []
 
 
+def test_a_list_by_a_column(live_service: Live) -> None:
+    for name, priority in (("b", "low"), ("a", "high"), ("c", "high")):
+        submit(live_service, name=name, priority=priority)
+    assert numbers(live_service, order="name") == [2, 1, 3]
+    assert numbers(live_service, order="-priority") == [3, 2, 1]
+    page = live_service.client.get(JOBS, params={"order": "-name", "limit": 2}).json()
+    assert [job["name"] for job in page["items"]] == ["c", "b"]
+    assert numbers(live_service, order="-name", cursor=page["next"]) == [2]
+    wrong = live_service.client.get(JOBS, params={"order": "-name", "cursor": "3"})
+    assert problem(wrong) == (422, "invalid-request", ["cursor"])
+
+
+def test_the_jobs_of_a_sweep_by_its_number_id_or_name(live_service: Live) -> None:
+    submit(live_service, name="alone")
+    grid = {"parameters": {"lr": [0.1, 0.2]}}
+    sweep = submit(live_service, name="rates", command=["train.py", "--lr", "{lr}"], sweep=grid)
+    trials = numbers(live_service, group=sweep["number"])
+    assert len(trials) == 2
+    assert numbers(live_service, group=sweep["id"]) == numbers(live_service, group="rates") == trials
+    assert numbers(live_service, group="rate") == numbers(live_service, group="alone") == []
+    counts = live_service.client.get(f"{JOBS}/counts", params={"group": "rates"}).json()
+    assert counts["states"] == {"queued": 2}
+    facets = live_service.client.get(f"{JOBS}/facets", params={"group": "rates", "by": "user"}).json()
+    assert [facet["states"] for facet in facets] == [{"queued": 2}]
+
+
 def test_jobs_by_a_metrics_newest_value(live_service: Live) -> None:
     jobs = [submit(live_service, tags=["a"]) for _ in range(4)]
     for job, values in zip(jobs, ([0.7, 0.95], [0.91], [0.2], []), strict=True):
