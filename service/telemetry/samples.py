@@ -2,10 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, floor
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, func, select
+from sqlalchemy import ColumnElement, Connection, Float, and_, cast, func, select, true
 
 from service.db.engine import Database
 from service.db.models import Attempt, Job, Node, Sample
@@ -13,55 +15,143 @@ from service.errors import field_problem, not_found
 from service.telemetry.series import Points, thin
 from torchyard import api
 from torchyard.ids import JobId
+from torchyard.numbers import INT64
 
 #: Samples that are read for each point that is shown.
 SAMPLES_PER_POINT = 4
+#: Samples that are read for each bucket: at 500 of them every one of nine hours.
+SAMPLES_PER_BUCKET = 32
 
 
-def of_job(db: Database, job_id: JobId, max_points: int, since: str | None) -> api.Metrics:
+@dataclass(frozen=True, kw_only=True)
+class SamplesQuery:
+    """Part and form of an answer."""
+
+    max_points: int
+    """Points of a series at most."""
+    since: str | None = None
+    """`cursor` of an earlier answer: only what is newer."""
+    buckets: int | None = None
+    """Instead of fewer points: more samples in the range than this are told in so many buckets."""
+    start: float | None = None
+    end: float | None = None
+    """Range in unix time, both ends included; None: open."""
+
+    @property
+    def is_all(self) -> bool:
+        return self.start is None and self.end is None
+
+
+def of_job(db: Database, job_id: JobId, query: SamplesQuery) -> api.Metrics:
     """Return the telemetry series of the job's processes; a point's step is its time in whole seconds.
 
     Of a job that has run on several nodes, each name begins with its node's.
     """
+    if query.since and not query.is_all:
+        raise field_problem("since", "goes on from the end of everything: leave it out with a range")
     attempts = select(Attempt.id).where(Attempt.job_id == job_id)
     with db.read() as tx:
         if tx.scalar(select(Job.id).where(Job.id == job_id)) is None:
             raise not_found("job", job_id)
-        return _read(tx, Sample.attempt_id.in_(attempts), max_points, since)
+        return _read(tx, Sample.attempt_id.in_(attempts), query)
 
 
-def of_node(db: Database, node: str, max_points: int, since: str | None) -> api.Metrics:
+def of_node(db: Database, node: str, query: SamplesQuery) -> api.Metrics:
     """Return the telemetry series of the node itself; a point's step is its time in whole seconds."""
     with db.read() as tx:
         if tx.scalar(select(Node.name).where(Node.name == node)) is None:
             raise not_found("node", node)
-        return _read(tx, (Sample.node == node) & (Sample.attempt_id == ""), max_points, since)
+        return _read(tx, (Sample.node == node) & (Sample.attempt_id == ""), query)
 
 
-def _read(tx: Connection, where: Any, max_points: int, since: str | None) -> api.Metrics:
-    after = _moment(since)
-    matching = where & (Sample.time_us > after)
-    count, newest = tx.execute(select(func.count(), func.max(Sample.time_us)).where(matching)).one()
-    every = max(1, count // (max_points * SAMPLES_PER_POINT))
+def _read(tx: Connection, where: Any, query: SamplesQuery) -> api.Metrics:
+    after = _moment(query.since)
+    matching = and_(where, Sample.time_us > after, *_in_range(query))
+    edges = tx.execute(select(func.count(), func.min(Sample.time_us), func.max(Sample.time_us)).where(matching))
+    count, oldest, newest = edges.one()
+    several = len(tx.execute(select(Sample.node).where(where).distinct().limit(2)).all()) > 1
+    if query.buckets is not None and count > query.buckets:
+        series = _bucketed(tx, matching, (count, oldest, newest), query.buckets, several)
+    else:
+        series = _points(tx, matching, count, query.buckets or query.max_points, several)
+    # What lies outside of a range has not been read, so it is no place to go on from.
+    return api.Metrics(
+        series=series, cursor=str(newest or max(0, after)) if query.is_all else "0", reset=query.since is None
+    )
+
+
+def _in_range(query: SamplesQuery) -> list[ColumnElement[bool]]:
+    return [
+        *([] if query.start is None else [Sample.time_us >= _moment_us(ceil(query.start * 1e6))]),
+        *([] if query.end is None else [Sample.time_us <= _moment_us(floor(query.end * 1e6))]),
+    ]
+
+
+def _moment_us(number: int) -> int:
+    return min(max(number, INT64.start), INT64.stop - 1)
+
+
+def _bucketed(
+    tx: Connection, matching: Any, edges: tuple[int, int, int], parts: int, several: bool
+) -> list[api.Series]:
+    """Return the series in equal parts of the time between the edges, added up by the database.
+
+    `edges` has the number of samples and the first and last time. All samples count where a part has
+    `SAMPLES_PER_BUCKET` on average, else evenly chosen ones: of a week there are hundreds of thousands.
+    """
+    count, oldest, newest = edges
+    numbered = _numbered(matching, max(1, count // (parts * SAMPLES_PER_BUCKET)))
+    each = func.json_each_text if tx.dialect.name == "postgresql" else func.json_each
+    sampled = each(numbered.c.sampled).table_valued("key", "value")
+    time_us, value = numbered.c.time_us, cast(sampled.c.value, Float)
+    place = ((time_us - oldest) * parts) // (newest - oldest + 1)
+    summary = (func.min(time_us), func.max(time_us), func.count(), func.min(value), func.avg(value), func.max(value))
+    rows = tx.execute(
+        select(numbered.c.node, sampled.c.key, place.label("part"), *summary)
+        .select_from(numbered)
+        .join(sampled, true())
+        .group_by(numbered.c.node, sampled.c.key, "part")
+        .order_by(numbered.c.node, sampled.c.key, "part")
+    )
+    found: defaultdict[str, list[tuple[Any, ...]]] = defaultdict(list)
+    for node, name, _, *bucket in rows:
+        found[f"{node}/{name}" if several else name].append(tuple(bucket))
+    return [_series(name, found[name]) for name in sorted(found)]
+
+
+def _numbered(matching: Any, every: int) -> Any:
+    """Return a subquery of the samples at every `every`-th place."""
     place = func.row_number().over(order_by=Sample.time_us)
     columns = (Sample.time_us, Sample.node, Sample.values.label("sampled"), place.label("place"))
     numbered = select(*columns).where(matching).subquery()
-    rows = tx.execute(
-        select(numbered.c.time_us, numbered.c.node, numbered.c.sampled)
-        .where(numbered.c.place % every == 0)
-        .order_by(numbered.c.time_us)
+    chosen = select(numbered.c.time_us, numbered.c.node, numbered.c.sampled).where(numbered.c.place % every == 0)
+    return chosen.subquery()
+
+
+def _series(name: str, buckets: Sequence[tuple[Any, ...]]) -> api.Series:
+    first_us, last_us, counts, least, mean, most = (list(column) for column in zip(*buckets, strict=True))
+    columns = api.Buckets.model_construct(
+        first_step=[time // 1_000_000 for time in first_us],
+        last_step=[time // 1_000_000 for time in last_us],
+        first_time=[time / 1e6 for time in first_us],
+        last_time=[time / 1e6 for time in last_us],
+        count=counts,
+        min=least,
+        mean=mean,
+        max=most,
     )
-    several = len(tx.execute(select(Sample.node).where(where).distinct().limit(2)).all()) > 1
+    return api.Series.model_construct(name=name, rank=0, points=[], buckets=columns)
+
+
+def _points(tx: Connection, matching: Any, count: int, max_points: int, several: bool) -> list[api.Series]:
+    chosen = _numbered(matching, max(1, count // (max_points * SAMPLES_PER_POINT)))
+    rows = tx.execute(select(chosen.c.time_us, chosen.c.node, chosen.c.sampled).order_by(chosen.c.time_us))
     series: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
     for time_us, node, values in rows:
         prefix = f"{node}/" if several else ""
         for name, value in values.items():
             series[prefix + name].append((time_us, float(value)))
-    return api.Metrics(
-        series=[_thinned(name, series[name], max_points) for name in sorted(series)],
-        cursor=str(newest or after),
-        reset=since is None,
-    )
+    return [_thinned(name, series[name], max_points) for name in sorted(series)]
 
 
 def _moment(text: str | None) -> int:

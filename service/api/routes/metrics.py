@@ -80,15 +80,26 @@ def of_job(
 
 
 @router.get("/jobs/{job_id}/telemetry", response_model=api.Metrics)
-def telemetry(job_id: JobRef, ctx: Ctx, max_points: MaxPoints = 1000, since: Since = None) -> Response:
-    """Read processor, memory and GPU use of a job's processes. Sampled every 2 s and kept for a week."""
-    return answer(samples.of_job(ctx.db, job_id, max_points, since))
+def telemetry(
+    job_id: JobRef,
+    ctx: Ctx,
+    max_points: MaxPoints = 1000,
+    since: Since = None,
+    buckets: Buckets = None,
+    start: Start = None,
+    end: End = None,
+) -> Response:
+    """Read processor, memory and GPU use of a job's processes. Sampled every 2 s and kept for a week; `start` and `end`
+    are unix times. A bucket sums up 32 of its samples where it has more; a shorter range has every one.
+    """
+    query = samples.SamplesQuery(max_points=max_points, since=since, buckets=buckets, start=start, end=end)
+    return answer(samples.of_job(ctx.db, job_id, query))
 
 
 @router.get("/nodes/{name}/telemetry", response_model=api.Metrics)
 def node_telemetry(name: NodePath, ctx: Ctx, max_points: MaxPoints = 1000, since: Since = None) -> Response:
     """Read processor, memory and GPU use of a node. Sampled every 2 s and kept for a week."""
-    return answer(samples.of_node(ctx.db, name, max_points, since))
+    return answer(samples.of_node(ctx.db, name, samples.SamplesQuery(max_points=max_points, since=since)))
 
 
 @router.get("/metrics/curves", response_model=api.Curves)

@@ -2,6 +2,7 @@ import {
   keepPreviousData, useInfiniteQuery, useMutation, useQuery, useQueryClient,
 } from "@tanstack/react-query";
 
+import { compact, type Detail, type Range } from "../lib/buckets";
 import type { Edits } from "../lib/edits";
 import { mergeSeries } from "../lib/series";
 import { isFinal } from "../lib/states";
@@ -11,7 +12,7 @@ import { useFollow } from "./stream";
 import type { DryRun, Job, Metrics } from "./types";
 
 const SLOW_MS = 15_000;
-const TELEMETRY_POINTS = 600;
+const TELEMETRY_BUCKETS = 500;
 
 const ofJob = (id: string) => ({ params: { path: { job_id: id } } });
 
@@ -108,10 +109,32 @@ export function useTelemetry(job: Job) {
   const queryKey = ["job", job.id, "telemetry", versionKey(job)];
   return useQuery({
     queryKey,
-    queryFn: () => newerTelemetry(cache.getQueryData<Metrics>(queryKey), TELEMETRY_POINTS, (query) => (
-      unwrap(client.GET("/api/v1/jobs/{job_id}/telemetry", { params: { path: { job_id: job.id }, query } }))
-    )),
+    queryFn: async () => {
+      const known = cache.getQueryData<Metrics>(queryKey);
+      const fresh = await readTelemetry(job.id, known === undefined ? {} : { since: known.cursor });
+      if (known === undefined) return fresh;
+      return { ...fresh, series: mergeSeries(known.series, fresh.series).map((one) => compact(one, "time")) };
+    },
     refetchInterval: isFinal(job.state) ? false : TELEMETRY_MS,
+    placeholderData: keepPreviousData,
+  });
+}
+
+async function readTelemetry(id: string, range: { since?: string } | Range): Promise<Metrics> {
+  const params = { path: { job_id: id }, query: { buckets: TELEMETRY_BUCKETS, ...range } };
+  // The client's types lose that points are triples.
+  return await unwrap(client.GET("/api/v1/jobs/{job_id}/telemetry", { params })) as Metrics;
+}
+
+/** A part of a job's telemetry, as closely as a chart can show it; the part before stays until it is here. */
+export function useTelemetryDetail(job: Job, range: Range | null) {
+  return useQuery({
+    queryKey: ["telemetry-detail", job.id, range],
+    queryFn: async (): Promise<Detail | null> => (
+      range === null ? null : { range, series: (await readTelemetry(job.id, range)).series }
+    ),
+    enabled: range !== null,
+    staleTime: isFinal(job.state) ? Infinity : TELEMETRY_MS,
     placeholderData: keepPreviousData,
   });
 }

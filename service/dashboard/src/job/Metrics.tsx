@@ -7,7 +7,7 @@ import type { Attempt, Job, Series } from "../api/types";
 import { Chart } from "../charts/Chart";
 import type { ChartActions } from "../charts/ChartMenu";
 import type { Flag } from "../charts/options";
-import { acrossRanks, type Range, splice } from "../lib/buckets";
+import { acrossRanks, splice } from "../lib/buckets";
 import { type ChartGroup, type ChartSection, groupSeries, sectionsOf } from "../lib/chartGroups";
 import { type ChartChange, type ChartSettings, MAX_SMOOTHING, toggled } from "../lib/chartSettings";
 import { plural } from "../lib/format";
@@ -16,7 +16,7 @@ import { type Axis, firstTime, placeOfStep } from "../lib/series";
 import { Notice } from "../ui/Notice";
 import { Panel } from "../ui/Panel";
 import { Segments } from "../ui/Segments";
-import { useSettled } from "../ui/useSettled";
+import { useDetailRange } from "./useDetailRange";
 
 const AXES = [{ key: "step", label: "Steps" }, { key: "time", label: "Time" }, { key: "wall", label: "Wall" }] as const;
 type Shown = (typeof AXES)[number]["key"];
@@ -24,10 +24,6 @@ const SCALES = [{ key: "linear", label: "Linear" }, { key: "log", label: "Log" }
 const RANKS = [{ key: "lines", label: "Each rank" }, { key: "band", label: "Band of ranks" }] as const;
 /** Of more lines on one chart than this, the ranks of a metric become a band. */
 const MOST_LINES = 8;
-/** How long a zoom rests before its points are read, in milliseconds. */
-const SETTLE_MS = 150;
-/** Part of a zoom's width that is read on either side of it, so that lines lead out of sight. */
-const MARGIN = 0.1;
 /** Pixels of a full screen that are not the chart's. */
 const FULL_FRAME = 150;
 
@@ -105,16 +101,6 @@ function useSeries(
   );
   const lost = attempts.reduce((sum, attempt) => sum + attempt.dropped_records, 0);
   return { series, origin, flags, lost, error: metrics.error ?? detail.error, loaded: metrics.data !== undefined };
-}
-
-/** The range to read for a zoom that has settled: a little more than is shown, on the axis of the service. */
-function useDetailRange(zoom: Range | null, shift: number): Range | null {
-  const settled = useSettled(zoom, SETTLE_MS);
-  return useMemo(() => {
-    if (settled === null || !Number.isFinite(shift)) return null;
-    const margin = (settled.end - settled.start) * MARGIN;
-    return { start: settled.start - margin + shift, end: settled.end + margin + shift };
-  }, [settled, shift]);
 }
 
 interface ToolsProps extends ChartsProps {

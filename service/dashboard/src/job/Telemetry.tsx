@@ -1,15 +1,16 @@
 import { useMemo, useState } from "react";
 
-import { useAttempts, useTelemetry } from "../api/jobs";
+import { useAttempts, useTelemetry, useTelemetryDetail } from "../api/jobs";
 import type { Attempt, Job, Series } from "../api/types";
 import { Chart } from "../charts/Chart";
 import type { Flag } from "../charts/options";
-import type { Range } from "../lib/buckets";
+import { type Range, splice } from "../lib/buckets";
 import { firstTime } from "../lib/series";
 import { gauges } from "../lib/telemetry";
 import { Notice } from "../ui/Notice";
 import { Panel } from "../ui/Panel";
 import { Segments } from "../ui/Segments";
+import { useDetailRange } from "./useDetailRange";
 
 const CLOCKS = [{ key: "time", label: "Time" }, { key: "wall", label: "Wall" }] as const;
 
@@ -19,9 +20,13 @@ export function Telemetry({ job }: { job: Job }) {
   const [zoom, setZoom] = useState<Range | null>(null);
   const telemetry = useTelemetry(job);
   const attempts = useAttempts(job).data;
-  const series = telemetry.data?.series;
+  const whole = telemetry.data?.series;
+  const origin = useMemo(() => firstTime(whole ?? []), [whole]);
+  const detail = useTelemetryDetail(job, useDetailRange(zoom, clock === "wall" ? 0 : origin));
+  const series = useMemo(() => (
+    zoom !== null && whole && detail.data ? splice(whole, detail.data, "time") : whole
+  ), [whole, detail.data, zoom]);
   const shown = useMemo(() => gauges(series ?? []), [series]);
-  const origin = useMemo(() => firstTime(series ?? []), [series]);
   const flags = useMemo(
     () => starts(attempts ?? [], series ?? [], clock === "wall" ? 0 : origin), [attempts, series, clock, origin],
   );
@@ -32,7 +37,7 @@ export function Telemetry({ job }: { job: Job }) {
   const tools = shown.length > 0 && <Segments label="Axis" options={CLOCKS} value={clock} onChange={change} />;
   return (
     <Panel title="Machine" tools={tools}>
-      <Notice error={telemetry.error} />
+      <Notice error={telemetry.error ?? detail.error} />
       {series !== undefined && shown.length === 0 && (
         <p className="soft pad">{job.started_at === null ? "The job has not started yet." : "Nothing was measured."}</p>
       )}
