@@ -76,6 +76,7 @@ ACTIONS: Final[dict[tuple[str, str], str]] = {
     ("PUT", "/quotas/{kind}/{name}"): "quota.set",
     ("POST", "/policy/what-if"): "policy.try",
     ("POST", "/reservations"): "reservation.create",
+    ("PUT", "/reservations/{reservation}"): "reservation.change",
     ("DELETE", "/reservations/{reservation}"): "reservation.cancel",
     ("POST", "/session"): "session.open",
     ("GET", "/session/oidc/callback"): "session.open",

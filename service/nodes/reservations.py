@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Literal
+from typing import Any, Literal
 
 from sqlalchemy import Connection, func, insert, select, update
 
@@ -85,9 +85,39 @@ def create(db: Database, caller: Caller, new: sharing.NewReservation, now: int) 
     return made
 
 
+def change(db: Database, caller: Caller, id_: str, new: sharing.NewReservation, now: int) -> sharing.Reservation:
+    """Replace a reservation that is not over; what it holds now counts as free for it."""
+    with db.unit_of_work(now) as unit:
+        tx = unit.tx
+        _one_at_a_time(tx)
+        old = find(tx, id_)
+        if old.cancelled_us is not None or old.ends_us <= now:
+            raise not_found("reservation to come", id_)
+        values = _values(tx, new, now, old)
+        tx.execute(update(Reservation).where(Reservation.id == id_).values(**values))
+        made = _present(tx, [find(tx, id_)], now)[0]
+        told = made.model_dump(mode="json", include={"name", "starts_at", "ends_at", "maintenance"})
+        audit.record(tx, caller, "reservation.change", id_, now, **told)
+        unit.wake_scheduler()
+    return made
+
+
 def _create(tx: Connection, caller: Caller, new: sharing.NewReservation, now: int) -> sharing.Reservation:
-    tx.execute(select(Installation.key).where(Installation.key == "id").with_for_update())  # one at a time
-    starts_us, ends_us = _interval(new, now)
+    _one_at_a_time(tx)
+    made = {"id": new_id("res"), "created_by": caller.user_id, "created_us": now}
+    tx.execute(insert(Reservation).values(**made, **_values(tx, new, now)))
+    return _present(tx, [find(tx, str(made["id"]))], now)[0]
+
+
+def _one_at_a_time(tx: Connection) -> None:
+    tx.execute(select(Installation.key).where(Installation.key == "id").with_for_update())
+
+
+def _values(
+    tx: Connection, new: sharing.NewReservation, now: int, old: ReservationRecord | None = None
+) -> dict[str, Any]:
+    """Return what is stored of a reservation, in place of an old one; problems name the field."""
+    starts_us, ends_us = _interval(new, now, old)
     _check_purpose(new)
     user_ids = [users.by_name(tx, name).id for name in dict.fromkeys(new.users)]
     _check_projects(tx, new.projects)
@@ -98,11 +128,10 @@ def _create(tx: Connection, caller: Caller, new: sharing.NewReservation, now: in
     resources = ReservedResources(
         name=new.name, starts_us=starts_us, ends_us=ends_us, nodes=frozenset(new.nodes), gpus=new.gpus or 0
     )
-    if found := conflict(resources, [_resources(each) for each in to_come(tx, now)], devices):
+    if found := conflict(resources, _others(tx, now, old), devices):
         field, why = found
         raise field_problem(field, f"{why}: ask for less, or take another time (`yard reservations` shows them)")
-    values = {
-        "id": new_id("res"),
+    return {
         "name": new.name,
         "maintenance": new.maintenance,
         "users": user_ids,
@@ -111,17 +140,18 @@ def _create(tx: Connection, caller: Caller, new: sharing.NewReservation, now: in
         "gpus": new.gpus,
         "starts_us": starts_us,
         "ends_us": ends_us,
-        "created_by": caller.user_id,
-        "created_us": now,
     }
-    tx.execute(insert(Reservation).values(**values))
-    return _present(tx, [find(tx, str(values["id"]))], now)[0]
 
 
-def _interval(new: sharing.NewReservation, now: int) -> tuple[int, int]:
-    starts_us = now if new.starts_at is None else _us(new.starts_at)
+def _others(tx: Connection, now: int, old: ReservationRecord | None) -> list[ReservedResources]:
+    return [_resources(each) for each in to_come(tx, now) if old is None or each.id != old.id]
+
+
+def _interval(new: sharing.NewReservation, now: int, old: ReservationRecord | None) -> tuple[int, int]:
+    begun_us = None if old is None or old.starts_us > now else old.starts_us
+    starts_us = (begun_us or now) if new.starts_at is None else _us(new.starts_at)
     ends_us = _us(new.ends_at)
-    if starts_us < now - PAST_US:
+    if starts_us < now - PAST_US and starts_us != begun_us:
         raise field_problem("starts_at", "lies in the past: leave it out to begin now")
     if ends_us <= max(starts_us, now):
         raise field_problem("ends_at", "must be later than starts_at, and to come")

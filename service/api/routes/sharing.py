@@ -102,6 +102,17 @@ def create_reservation(new: sharing.NewReservation, caller: Admin, ctx: Ctx) -> 
     return answer(reservations.create(ctx.db, caller, new, ctx.now_us()), status=201)
 
 
+@router.put("/reservations/{reservation}", response_model=sharing.Reservation)
+def change_reservation(
+    reservation: Annotated[str, Path(description="Id of the reservation.")],
+    new: sharing.NewReservation,
+    caller: Admin,
+    ctx: Ctx,
+) -> Response:
+    """Change a reservation that is not over. All of it is given anew; one that has begun may keep its start."""
+    return answer(reservations.change(ctx.db, caller, reservation, new, ctx.now_us()))
+
+
 @router.delete("/reservations/{reservation}", status_code=204)
 def cancel_reservation(
     reservation: Annotated[str, Path(description="Id of the reservation.")], caller: Admin, ctx: Ctx

@@ -35,6 +35,8 @@ const projectsPage = lazyRouteComponent(() => import("./projects/ProjectsPage"),
 const projectPage = lazyRouteComponent(() => import("./projects/ProjectPage"), "ProjectPage");
 const sharingPage = lazyRouteComponent(() => import("./sharing/SharingPage"), "SharingPage");
 
+const calendarPage = lazyRouteComponent(() => import("./sharing/CalendarPage"), "CalendarPage");
+
 const jobRoute = createRoute({ getParentRoute: () => rootRoute, path: "/jobs/$jobId", component: jobPage });
 
 /** Drawn by the page of the job, which reads the tab from the address. */
@@ -46,6 +48,8 @@ const sweepRoute = createRoute({
 });
 
 const sharingRoute = createRoute({ getParentRoute: () => rootRoute, path: "/sharing", component: sharingPage });
+
+const calendarRoute = createRoute({ getParentRoute: () => rootRoute, path: "/calendar", component: calendarPage });
 
 const auditRoute = createRoute({ getParentRoute: () => rootRoute, path: "/audit", component: auditPage });
 
@@ -82,7 +86,8 @@ const sharedRoute = createRoute({
 
 const routeTree = rootRoute.addChildren([
   peopleRoute, accountRoute, projectsRoute, projectRoute,
-  homeRoute, jobRoute.addChildren([jobOverviewRoute, jobTabRoute]), sweepRoute, boxRoute, sharingRoute, auditRoute,
+  homeRoute, jobRoute.addChildren([jobOverviewRoute, jobTabRoute]), sweepRoute, boxRoute, sharingRoute, calendarRoute,
+  auditRoute,
   compareRoute, submitRoute, sharedRoute,
 ]);
 

@@ -82,7 +82,16 @@ def paths(submit: Submit, node: Agent, live_service: Live) -> list[str]:
         for number in (1, done["number"], gone["number"], running["number"], waiting["number"], later["number"])
     ]
     tabs = [f"/jobs/{number}/{tab}" for number in (done["number"], running["number"]) for tab in TABS]
-    pages = ["/box", "/sharing", *ADMINISTRATION, "/compare?jobs=1,2,3", "/submit", "/submit?from=2", "/nowhere"]
+    pages = [
+        "/box",
+        "/sharing",
+        "/calendar",
+        *ADMINISTRATION,
+        "/compare?jobs=1,2,3",
+        "/submit",
+        "/submit?from=2",
+        "/nowhere",
+    ]
     return ["/", *jobs, *tabs, f"/sweeps/{sweep['number']}", *pages]
 
 
@@ -119,7 +128,7 @@ def test_no_page_has_a_serious_fault(page: Page, paths: list[str], theme: Any) -
 def test_no_main_page_has_a_serious_fault_on_a_phone(page: Page, paths: list[str]) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     found = {}
-    for path in ("/", "/jobs/1", "/box", "/sharing", "/submit", "/docs"):
+    for path in ("/", "/jobs/1", "/box", "/sharing", "/calendar", "/submit", "/docs"):
         page.goto(path)
         expect(page.get_by_role("heading").first).to_be_visible()
         if path == "/docs":

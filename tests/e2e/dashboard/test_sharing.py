@@ -12,6 +12,7 @@ from service.db.models import Forecast, Usage, User
 from tests.support import box
 from tests.support.live import Live
 from tests.support.scripted import Agent
+from torchyard import home
 from torchyard.ids import now_us
 
 pytestmark = pytest.mark.browser
@@ -141,6 +142,36 @@ def test_a_reservation_is_made_shown_on_the_box_and_given_back(page: Page, node:
     page.get_by_role("button", name="Cancel reservation driver update").click()
     page.get_by_role("button", name="Cancel the reservation").click()
     expect(reservations).to_contain_text("Nothing is reserved.")
+
+
+def test_the_calendar_shows_and_changes_what_is_reserved(page: Page, node: Agent, live_service: Live) -> None:
+    begins = datetime.now(UTC) + timedelta(days=1)
+    span = {"starts_at": begins.isoformat(), "ends_at": (begins + timedelta(days=2)).isoformat()}
+    asked = {"name": "new disks", "maintenance": True, "nodes": [home.node_name()], **span}
+    live_service.client.post("/api/v1/reservations", json=asked).raise_for_status()
+    page.get_by_role("link", name="Calendar").click()
+    row = page.get_by_role("group", name=f"Node {home.node_name()}")
+    bar = row.get_by_role("button", name="Change new disks")
+    bar.focus()
+    page.keyboard.press("Enter")
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_label("Whole nodes")).to_have_value(home.node_name())
+    dialog.get_by_label("Name").fill("newer disks")
+    page.get_by_role("button", name="Change it").click()
+    expect(row).to_contain_text("newer disks")
+    kept = live_service.client.get("/api/v1/reservations").json()[0]
+    assert kept["starts_at"].startswith(begins.isoformat()[:19])
+    page.get_by_role("button", name="A week later").click()
+    page.get_by_role("button", name="Reserve on ").last.click()
+    expect(dialog.get_by_label("From")).not_to_have_value("")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="This week").click()
+    page.set_viewport_size({"width": 390, "height": 844})
+    expect(row).to_be_hidden()
+    page.get_by_role("button", name="Cancel reservation newer disks").click()
+    page.get_by_role("button", name="Cancel the reservation").click()
+    expect(page.locator("main")).to_contain_text("Nothing is reserved in these two weeks.")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
 def test_forecasts_are_judged(page: Page, submit: Submit, node: Agent, live_service: Live) -> None:

@@ -24,6 +24,15 @@ export function useQuotas() {
   });
 }
 
+/** All that was ever reserved, and is. */
+export function useAllReservations() {
+  return useQuery({
+    queryKey: ["sharing", "reservations", "all"],
+    queryFn: () => unwrap(client.GET("/api/v1/reservations", { params: { query: { all: true } } })),
+    refetchInterval: LIVE_MS,
+  });
+}
+
 /** What is reserved now or later. */
 export function useReservations() {
   return useQuery({
@@ -81,6 +90,9 @@ export const useWhatIf = () =>
   useMutation({ mutationFn: (body: WhatIf) => unwrap(client.POST("/api/v1/policy/what-if", { body })) });
 export const useReserve = () =>
   useChange((body: NewReservation) => unwrap(client.POST("/api/v1/reservations", { body })));
+export const useChangeReservation = () =>
+  useChange(({ id, body }: { id: string; body: NewReservation }) =>
+    unwrap(client.PUT("/api/v1/reservations/{reservation}", { params: { path: { reservation: id } }, body })));
 export const useCancelReservation = () =>
   useChange((reservation: string) =>
     unwrap(client.DELETE("/api/v1/reservations/{reservation}", { params: { path: { reservation } } })));

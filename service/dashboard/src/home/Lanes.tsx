@@ -1,4 +1,4 @@
-import { useNavigate } from "@tanstack/react-router";
+import { Link, useNavigate } from "@tanstack/react-router";
 import { type KeyboardEvent, memo, type MouseEvent, type PointerEvent, useMemo, useState } from "react";
 
 import { useTimeline, useUtilization } from "../api/box";
@@ -31,7 +31,12 @@ export function Lanes({ hours, onHours }: { hours: Hours; onHours: (hours: Hours
     <Panel
       title={title}
       className="lanes-panel"
-      tools={<Segments label="Time shown" options={SPANS} value={hours} onChange={onHours} />}
+      tools={(
+        <>
+          <Link to="/calendar" className="button small">Calendar</Link>
+          <Segments label="Time shown" options={SPANS} value={hours} onChange={onHours} />
+        </>
+      )}
     >
       <Notice error={timeline.error} />
       {timeline.data !== undefined && <Picture timeline={timeline.data} hours={Number(hours)} />}

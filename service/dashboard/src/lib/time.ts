@@ -45,6 +45,11 @@ export function hour(iso: string, now: number): string {
   return near ? `${written(at, { weekday: "short" })} ${time}` : written(at, { ...DATE, ...MINUTES });
 }
 
+/** A day of the viewer's calendar: `Thu, 26 Nov`. */
+export function calendarDay(at: number): string {
+  return written(new Date(at), { weekday: "short", ...DATE });
+}
+
 /** A day that the service counts by, which begins at midnight UTC: `2026-11-24`. */
 export function day(date: string): string {
   return written(new Date(`${date}T00:00:00Z`), { weekday: "short", ...DATE, timeZone: "UTC" });

@@ -156,7 +156,7 @@ function Actions({ job, onDone }: { job: Job; onDone: () => void }) {
 }
 
 const PAGES = [
-  { to: "/", label: "Home" }, { to: "/box", label: "The box" }, { to: "/sharing", label: "Sharing" },
+  { to: "/", label: "Home" }, { to: "/box", label: "The box" }, { to: "/sharing", label: "Sharing" }, { to: "/calendar", label: "Calendar" },
   { to: "/compare", label: "Compare runs" },
 ] as const;
 

@@ -1,6 +1,8 @@
 import { useState } from "react";
 
-import { useReserve } from "../api/sharing";
+import { useChangeReservation, useReserve } from "../api/sharing";
+import type { Reservation } from "../api/types";
+import { type Day, localInput } from "../lib/calendar";
 import { listed, optional } from "../lib/setting";
 import { Dialog } from "../ui/Dialog";
 import { Field } from "../ui/Field";
@@ -10,30 +12,47 @@ import { useResource } from "../ui/useResource";
 
 const KINDS = [{ key: "people", label: "For people" }, { key: "maintenance", label: "Maintenance" }] as const;
 const EMPTY = { name: "", users: "", projects: "", nodes: "", gpus: "", from: "", to: "" };
+const HOUR_MS = 3_600_000;
+
+interface Props {
+  /** The reservation that is changed. */
+  changed?: Reservation;
+  /** The day that a new one is begun with. */
+  day?: Day;
+  onClose: () => void;
+}
 
 /** Asks what to keep, for whom, and when; times are in the reader's own zone. */
-export function ReservationDialog({ onClose }: { onClose: () => void }) {
-  const [kind, setKind] = useState<"people" | "maintenance">("people");
-  const [texts, setTexts] = useState(EMPTY);
-  const reserve = useReserve();
+export function ReservationDialog({ changed, day, onClose }: Props) {
+  const [begun] = useState(() => textsOf(changed, day));
+  const [kind, setKind] = useState<"people" | "maintenance">(changed?.maintenance === true ? "maintenance" : "people");
+  const [texts, setTexts] = useState(begun);
+  const [reserve, change] = [useReserve(), useChangeReservation()];
   const { many } = useResource();
   const field = (key: keyof typeof EMPTY) => ({
     value: texts[key],
     onChange: (text: string) => setTexts({ ...texts, [key]: text }),
   });
   const people = kind === "people";
-  const confirm = () => reserve.mutate({
+  const made = () => ({
     name: texts.name,
     maintenance: !people,
     users: people ? listed(texts.users) : [],
     projects: people ? listed(texts.projects) : [],
     nodes: listed(texts.nodes),
     gpus: people ? optional(texts.gpus) : null,
-    starts_at: texts.from === "" ? null : new Date(texts.from).toISOString(),
-    ends_at: new Date(texts.to).toISOString(),
-  }, { onSuccess: onClose });
+    // What was left alone stays exact, to the second.
+    starts_at: texts.from === begun.from && changed !== undefined ? changed.starts_at : momentOf(texts.from),
+    ends_at: texts.to === begun.to && changed !== undefined ? changed.ends_at : new Date(texts.to).toISOString(),
+  });
+  const confirm = () => {
+    if (changed === undefined) reserve.mutate(made(), { onSuccess: onClose });
+    else change.mutate({ id: changed.id, body: made() }, { onSuccess: onClose });
+  };
+  const [title, word] = changed === undefined ? ["Reserve", "Reserve it"] : [`Change ${changed.name}`, "Change it"];
+  const busy = reserve.isPending || change.isPending;
   return (
-    <Dialog title="Reserve" confirm="Reserve it" busy={reserve.isPending} onConfirm={confirm} onClose={onClose}>
+    <Dialog title={title} confirm={word} busy={busy} onConfirm={confirm} onClose={onClose}>
       <Segments label="Kind" options={KINDS} value={kind} onChange={setKind} />
       <Field label="Name" required maxLength={100} {...field("name")} />
       {people && (
@@ -50,7 +69,27 @@ export function ReservationDialog({ onClose }: { onClose: () => void }) {
         <Field label="From" type="datetime-local" hint="Empty: now" {...field("from")} />
         <Field label="To" type="datetime-local" required {...field("to")} />
       </div>
-      <Notice error={reserve.error} />
+      <Notice error={reserve.error ?? change.error} />
     </Dialog>
   );
+}
+
+const momentOf = (text: string) => (text === "" ? null : new Date(text).toISOString());
+
+/** What the fields have at first: the reservation's own, or a working day of the day that was chosen. */
+function textsOf(changed: Reservation | undefined, day: Day | undefined): typeof EMPTY {
+  if (changed !== undefined) {
+    return {
+      name: changed.name,
+      users: changed.users.join(", "),
+      projects: changed.projects.join(", "),
+      nodes: changed.nodes.join(", "),
+      gpus: changed.gpus === null ? "" : String(changed.gpus),
+      from: localInput(Date.parse(changed.starts_at)),
+      to: localInput(Date.parse(changed.ends_at)),
+    };
+  }
+  if (day === undefined) return EMPTY;
+  const from = day.from + 9 * HOUR_MS;
+  return { ...EMPTY, from: from < Date.now() ? "" : localInput(from), to: localInput(day.from + 17 * HOUR_MS) };
 }

@@ -30,6 +30,7 @@ ADMIN |= {("POST", f"{API}/nodes/x/{word}") for word in ("drain", "resume", "dec
 ADMIN |= {("POST", f"{API}/nodes/x/invitations")}
 ADMIN |= {("PATCH", f"{API}/users/x"), ("DELETE", f"{API}/users/x"), ("PUT", f"{API}/policy")}
 ADMIN |= {("PUT", f"{API}/quotas/x/x"), ("POST", f"{API}/reservations"), ("DELETE", f"{API}/reservations/x")}
+ADMIN |= {("PUT", f"{API}/reservations/x")}
 ADMIN |= {
     ("PATCH", f"{API}/projects/x"),
     ("POST", f"{API}/users/x/sign-in-codes"),

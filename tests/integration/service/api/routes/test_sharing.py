@@ -313,6 +313,26 @@ def test_reservations_are_made_listed_and_cancelled(live_service: Live) -> None:
     assert {"reservation.create", "reservation.cancel"} <= set(actions(live_service))
 
 
+def test_a_reservation_is_changed_in_its_place(live_service: Live) -> None:
+    add_node(live_service, "box", 4)
+    made = reserve(live_service, gpus=4).json()
+    begun = reserve(live_service, name="now", starts_at=None, ends_at=at(0.5), gpus=1).json()
+    client, path = live_service.client, f"{API}/reservations/{made['id']}"
+    asked = {"name": "longer", "projects": ["default"], "gpus": 4, "starts_at": at(1), "ends_at": at(5)}
+    changed = client.put(path, json=asked).raise_for_status().json()
+    assert (changed["id"], changed["name"], changed["created_at"]) == (made["id"], "longer", made["created_at"])
+    assert "3 of 4 GPUs are free" in refused(client.put(path, json=asked | {"starts_at": at(0.2)}), "gpus")
+    refused(client.put(path, json=asked | {"starts_at": at(-1)}), "starts_at")
+    # One that has begun keeps its start.
+    longer = {"name": "now", "projects": ["default"], "gpus": 1, "ends_at": at(0.7)}
+    kept = client.put(f"{API}/reservations/{begun['id']}", json=longer | {"starts_at": begun["starts_at"]})
+    assert kept.raise_for_status().json()["starts_at"] == begun["starts_at"]
+    assert client.put(f"{API}/reservations/{begun['id']}", json=longer).json()["starts_at"] == begun["starts_at"]
+    client.delete(path)
+    assert client.put(path, json=asked).status_code == 404
+    assert "reservation.change" in actions(live_service)
+
+
 def test_no_more_is_reserved_than_there_is(live_service: Live) -> None:
     add_node(live_service, "box", 4)
     assert reserve(live_service).status_code == 201

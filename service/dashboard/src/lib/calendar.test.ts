@@ -1,0 +1,43 @@
+import { expect, it } from "vitest";
+
+import type { Reservation } from "../api/types";
+import { daysOf, localInput, rowsOf, shownOf } from "./calendar";
+
+const now = new Date(2026, 10, 26, 14, 30).getTime(); // a Thursday
+const days = daysOf(now, 0, 2);
+const at = (day: number, hour: number) => new Date(2026, 10, day, hour).toISOString();
+
+function reserved(name: string, from: string, to: string, more: Partial<Reservation> = {}): Reservation {
+  return {
+    id: name, name, state: "planned", users: [], projects: [], maintenance: true, nodes: ["box"], gpus: null,
+    starts_at: from, ends_at: to, created_by: "root", created_at: from, ...more,
+  };
+}
+
+it("begins on Monday and moves by weeks", () => {
+  expect(days).toHaveLength(14);
+  expect(days[0]?.from).toBe(new Date(2026, 10, 23).getTime());
+  expect(daysOf(now, -1, 2)[0]?.from).toBe(new Date(2026, 10, 16).getTime());
+  expect(days.every(({ to }, index) => days[index + 1] === undefined || days[index + 1]?.from === to)).toBe(true);
+});
+
+it("draws a bar as wide as its share of the days, within them", () => {
+  const [row] = rowsOf([reserved("a", at(23, 12), at(24, 12)), reserved("b", at(1, 0), at(23, 0))], ["box"], days);
+  expect(row).toMatchObject({ node: "box", lines: 1 });
+  expect(row?.bars).toHaveLength(1);
+  expect(row?.bars[0]?.left).toBeCloseTo(50 / 14);
+  expect(row?.bars[0]?.width).toBeCloseTo(100 / 14);
+  expect(rowsOf([reserved("c", at(1, 0), at(30, 0))], ["box"], days)[0]?.bars[0]).toMatchObject({ left: 0, width: 50 });
+});
+
+it("puts what holds at once below each other, and what is on any node into a row of its own", () => {
+  const some = [1, 2].map((gpus) => reserved(`${gpus}`, at(25, 8), at(25, 18), { nodes: [], gpus }));
+  const rows = rowsOf([...some, reserved("off", at(25, 8), at(25, 9), { state: "cancelled" })], ["box", "two"], days);
+  expect(rows.map(({ node, lines, bars }) => [node, lines, bars.map(({ line }) => line)]))
+    .toEqual([["box", 1, []], ["two", 1, []], ["", 2, [0, 1]]]);
+  expect(shownOf(some, daysOf(now, 3, 2))).toEqual([]);
+});
+
+it("writes a moment as a field for local times has it", () => {
+  expect(localInput(new Date(2026, 0, 5, 9, 7).getTime())).toBe("2026-01-05T09:07");
+});
