@@ -7,14 +7,12 @@ import "./styles/jobs.css";
 import "./styles/job.css";
 import "./styles/stages.css";
 import "./styles/box.css";
-import "./styles/sweep.css";
+import "./styles/tables.css";
 import "./styles/sharing.css";
 import "./styles/audit.css";
 import "./styles/compare.css";
 import "./styles/log.css";
-import "./styles/submit.css";
 import "./styles/palette.css";
-import "./styles/bell.css";
 
 import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";

@@ -1,3 +1,5 @@
+import "../styles/bell.css";
+
 import * as Popover from "@radix-ui/react-popover";
 import { useState } from "react";
 

@@ -1,3 +1,5 @@
+import "../styles/submit.css";
+
 import { Link, useSearch } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { stringify } from "yaml";

@@ -1,3 +1,5 @@
+import "../styles/sweep.css";
+
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { memo, useCallback, useDeferredValue, useMemo, useState } from "react";
 
