@@ -7,11 +7,14 @@ same list on a database with a hundredth of the jobs: what stays flat is near 1.
 
 import argparse
 import contextlib
+import dataclasses
 import random
 import statistics
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,23 +23,31 @@ from rich.table import Table
 from sqlalchemy import func, insert, select, text
 
 from service import bootstrap
+from service.accounting import usage_report
+from service.accounting.gpu_time import DAY_US
 from service.db.engine import Database
-from service.db.models import Attempt, Job, Member, MetricSeries, Node, Project, Tag, User
+from service.db.models import Attempt, Job, Member, MetricSeries, Node, Project, Tag, Usage, User
+from service.estimation.forecasts import Estimator
 from service.identity.callers import Caller
 from service.jobs import find, metric_filter, queries
+from service.queue import overview, waiting_jobs
+from service.scheduler_cache.load import Loader
 from tests.support import postgres
+from torchyard.ids import JobId
 from torchyard.spec import JobSpec
 from torchyard.states import JOB_FINAL, JobState
 
 USERS, PROJECTS, TAGS, CHUNK = 20, 30, 500, 20_000
 START = 1_700_000_000_000_000
+#: A million jobs in a year, and each ran for a minute.
+APART_US, RAN_US = 30_000_000, 60_000_000
 STATES = ("succeeded",) * 80 + ("failed",) * 14 + ("cancelled",) * 6
 WORDS = ("resnet", "bert", "vit", "unet", "sweep", "ablation", "baseline", "finetune", "debug", "final")
 
 
 def fill(db: Database, ended: int, queued: int) -> None:
     """Add users, projects, and jobs with one attempt each."""
-    chance = random.Random(1)
+    chance, usage = random.Random(1), Counter[tuple[int, str, str]]()
     spec = JobSpec.model_validate({"command": ["python", "train.py"], "resources": {"gpus": 1}}).model_dump(mode="json")
     with db.write() as tx:
         tx.execute(
@@ -57,16 +68,23 @@ def fill(db: Database, ended: int, queued: int) -> None:
             tx.execute(insert(Job), jobs)
             tx.execute(insert(Tag), tags)
             if over:
+                usage.update((job["ended_us"] // DAY_US, job["user_id"], job["project"]) for job in over)
                 members = [{"attempt_id": f"att-{job['number']}", "node_rank": 0, "node": "old"} for job in over]
                 tx.execute(insert(Attempt), [_attempt(job) for job in over])
                 tx.execute(insert(Member), members)
                 tx.execute(insert(MetricSeries), [_series(job, chance) for job in over])
+    rows = [
+        {"day": day, "user_id": user, "project": project, "kind": "useful", "gpu_us": jobs * RAN_US}
+        for (day, user, project), jobs in usage.items()
+    ]
     with db.write() as tx:
-        tx.execute(text("ANALYZE"))
+        tx.execute(insert(Usage), rows)
+        if not db.is_sqlite:  # which does so by itself, as SQLite does not
+            tx.execute(text("ANALYZE"))
 
 
 def _job(number: int, state: str, spec: dict[str, Any], chance: random.Random) -> dict[str, Any]:
-    at = START + number * 1_000_000
+    at = START + number * APART_US
     return {
         "id": f"job-{number:09d}",
         "number": number,
@@ -81,15 +99,16 @@ def _job(number: int, state: str, spec: dict[str, Any], chance: random.Random) -
         "created_us": at,
         "queued_us": at,
         "started_us": None if state == "queued" else at,
-        "ended_us": None if state == "queued" else at + 60_000_000,
+        "ended_us": None if state == "queued" else at + RAN_US,
         "changed_us": at,
     }
 
 
 def _attempt(job: dict[str, Any]) -> dict[str, Any]:
     at = job["created_us"]
-    times = {"created_us": at, "claimed_us": at, "started_us": at, "ended_us": at + 60_000_000}
-    return {"id": f"att-{job['number']}", "job_id": job["id"], "number": 1, "state": job["state"], **times}
+    times = {"created_us": at, "claimed_us": at, "started_us": at, "ended_us": at + RAN_US}
+    used = {"gpu_time": {str((at + RAN_US) // DAY_US): {"useful": RAN_US}}}
+    return {"id": f"att-{job['number']}", "job_id": job["id"], "number": 1, "state": job["state"], **times, **used}
 
 
 def _series(job: dict[str, Any], chance: random.Random) -> dict[str, Any]:
@@ -107,9 +126,11 @@ def _series(job: dict[str, Any], chance: random.Random) -> dict[str, Any]:
 def questions(db: Database) -> Iterator[tuple[str, Callable[[random.Random], object]]]:
     """Yield the lists by name."""
     admin, member = _caller("user-0", admin=True), _caller("user-7", admin=False)
+    newcomer = dataclasses.replace(_caller("user-new", admin=False), projects=frozenset({"private"}))
 
     def page(caller: Caller, **filters: Any) -> object:
-        span = find.Span(limit=50, **{name: filters.pop(name) for name in ("cursor", "offset") if name in filters})
+        part = {name: filters.pop(name) for name in ("cursor", "offset", "order") if name in filters}
+        span = find.Span(limit=50, **part)
         return queries.page(db, caller, find.Filters(**filters), span, None)
 
     def metric(text: str) -> object:
@@ -132,6 +153,14 @@ def questions(db: Database) -> Iterator[tuple[str, Callable[[random.Random], obj
         lambda chance: page(admin, project=f"p{chance.randrange(PROJECTS)}", state=[JobState.FAILED]),
     )
     yield "tag, common", lambda _: page(admin, tag=["t0"])
+    yield "tag and user", lambda chance: page(admin, tag=["t0"], user=f"u{chance.randrange(USERS)}")
+    yield "tag and state", lambda _: page(admin, tag=["t0"], state=[JobState.RUNNING])
+    yield "no tag", lambda _: page(admin, tag=[""])
+    yield (
+        "user and project",
+        lambda chance: page(admin, user=f"u{chance.randrange(USERS)}", project=f"p{chance.randrange(PROJECTS)}"),
+    )
+    yield "newest, of a newcomer", lambda _: page(newcomer)
     yield "tag, rare", lambda chance: page(admin, tag=[f"t{TAGS - 1 - chance.randrange(20)}"])
     yield "text, common", lambda _: page(admin, q="resnet")
     yield "text, rare", lambda chance: page(admin, q=f"bert-{chance.choice(WORDS)}-{chance.randrange(10_000)}")
@@ -140,8 +169,14 @@ def questions(db: Database) -> Iterator[tuple[str, Callable[[random.Random], obj
     yield "metric, rare", lambda _: metric("val/accuracy>0.9999")
     yield "metric, none", lambda _: metric("val/accuracy>1")
     yield "metric that no job has", lambda _: metric("val/loss<1")
-    yield "at the far end", lambda _: page(admin, offset=_far(db))
-    yield "at the far end of the ended", lambda _: page(admin, offset=_far(db) // 2, state=list(JOB_FINAL))
+    yield "text, of common parts", lambda chance: page(admin, q=f"bert-bert-{chance.randrange(10_000)}")
+    yield "text, of common parts, none", lambda _: page(admin, q="bert-bert-bert")
+    yield "text, of two characters", lambda chance: page(admin, q=f"{chance.randrange(10, 100)}")
+    yield "anywhere by offset", lambda chance: page(admin, offset=chance.randrange(find.MAX_OFFSET))
+    yield "as far as offsets go", lambda _: page(admin, offset=find.MAX_OFFSET)
+    yield "the same, of the ended", lambda _: page(admin, offset=find.MAX_OFFSET, state=list(JOB_FINAL))
+    yield "before any number", lambda chance: page(admin, before=chance.randrange(_last(db)))
+    yield "the oldest", lambda _: page(admin, order="oldest")
 
     def counts(**filters: Any) -> object:
         return queries.counts(db, admin, find.Filters(**filters), find.MOST)
@@ -149,14 +184,58 @@ def questions(db: Database) -> Iterator[tuple[str, Callable[[random.Random], obj
     yield "counts", lambda _: counts()
     yield "counts of a user", lambda chance: counts(user=f"u{chance.randrange(USERS)}")
     yield "counts of a project", lambda chance: counts(project=f"p{chance.randrange(PROJECTS)}")
+    for words in ("resnet", "resnet-bert", "bert-bert-bert-77"):
+        yield f"counts of the text {words}", lambda _, words=words: counts(q=words)
+    yield "counts of a rare metric", lambda _: counts(metric=[metric_filter.parse("val/accuracy>0.9999")])
     yield "jobs by user", lambda _: queries.facets(db, admin, find.Filters(), "user")
     yield "jobs by tag", lambda _: queries.facets(db, admin, find.Filters(), "tag")
+    yield "jobs by tag, with a text", lambda _: queries.facets(db, admin, find.Filters(q="resnet-bert"), "tag")
+    yield from _of_the_queue(db, admin)
+    yield from _of_usage(db)
 
 
-def _far(db: Database) -> int:
-    """Return how many jobs stand before the last page."""
+def _of_the_queue(db: Database, admin: Caller) -> Iterator[tuple[str, Callable[[random.Random], object]]]:
+    """Yield what is asked about the jobs that wait, with a scheduler's state that is kept from one call to the next."""
+    estimator = Estimator()
+    loader, now = Loader(0, estimator), START + 2 * 365 * DAY_US
     with db.read() as tx:
-        return max(0, (tx.scalar(select(func.max(Job.number))) or 0) - 100)
+        waiting = list(tx.scalars(select(Job.id).where(Job.state == JobState.QUEUED).order_by(Job.number)))
+
+    def places(offset: int = 0, **filters: Any) -> object:
+        span = find.Span(limit=50, offset=offset)
+        return waiting_jobs.page(db, loader, now, admin, find.Filters(**filters), span, None)
+
+    def why(job: JobId) -> object:
+        return overview.why(db, loader, estimator, now, job, admin)
+
+    yield "queue, its first jobs", lambda _: places()
+    yield "queue, anywhere", lambda chance: places(chance.randrange(max(1, len(waiting) - 50)))
+    yield "queue, of a user", lambda chance: places(user=f"u{chance.randrange(USERS)}")
+    yield "queue, of a rare tag", lambda chance: places(tag=[f"t{TAGS - 1 - chance.randrange(20)}"])
+    yield "why the first waits", lambda _: why(waiting[0])
+    yield "why another waits", lambda chance: why(chance.choice(waiting))
+
+
+def _of_usage(db: Database) -> Iterator[tuple[str, Callable[[random.Random], object]]]:
+    """Yield reports of the days that the jobs ended in."""
+    with db.read() as tx:
+        now = tx.scalar(select(func.max(Job.ended_us))) or 0
+    last = usage_report.today(now)
+
+    def usage(days: int, by: Any) -> object:
+        span = usage_report.DateRange(since=last - timedelta(days=days - 1), until=last)
+        return usage_report.report(db, span, by, now)
+
+    yield "usage of four weeks by user", lambda _: usage(28, "user")
+    yield "usage of four weeks by day", lambda _: usage(28, "day")
+    yield "usage of a year by project", lambda _: usage(365, "project")
+    yield "digest of a week", lambda _: usage_report.digest(db, *usage_report.week(None, now), now)
+
+
+def _last(db: Database) -> int:
+    """Return the number of the newest job."""
+    with db.read() as tx:
+        return tx.scalar(select(func.max(Job.number))) or 0
 
 
 def _caller(user: str, *, admin: bool) -> Caller:

@@ -16,6 +16,7 @@ from service.accounting.policy_settings import current_policy
 from service.db import upsert
 from service.db.models import Attempt, Checkpoint, Job, Member, Node, Usage, User
 from service.db.records.record import Record
+from service.db.records.spec import StoredSpec
 from torchyard.ids import AttemptId
 from torchyard.states import ATTEMPT_FINAL, AttemptState, JobState
 from torchyard.wire import Result
@@ -29,6 +30,8 @@ SILENCE_US = 60 * 1_000_000
 CLAIM_US, ANSWER_US = 120 * 1_000_000, 2 * 1_000_000
 
 _OUTCOMES = {JobState.QUEUED: WorkOutcome.CONTINUED, JobState.FAILED: WorkOutcome.FAILED}
+#: The job has a checkpoint, or had one.
+SAVES = exists().where(Checkpoint.job_id == Job.id).label("saves")
 _HOLDING = [state for state in AttemptState if state not in ATTEMPT_FINAL]
 
 
@@ -44,6 +47,8 @@ class _EndedAttempt(Record):
     result: Result | None
     user_id: str
     project: str
+    spec: StoredSpec
+    saves: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +124,7 @@ def charge(
 
 def _ended(tx: Connection, attempt_id: AttemptId) -> _EndedAttempt:
     query = (
-        select(Attempt.__table__, Job.user_id, Job.project)
+        select(Attempt.__table__, Job.user_id, Job.project, Job.spec, SAVES)
         .join(Job, Job.id == Attempt.job_id)
         .where(Attempt.id == attempt_id)
     )
@@ -170,9 +175,10 @@ def running(tx: Connection, now: int, *, idle: bool = True) -> list[RunningUsage
         )
         .join(Job, Job.id == Attempt.job_id)
         .join(User, User.id == Job.user_id)
-        .where(Attempt.state.in_(_HOLDING))
     )
-    attempts = RunningAttempt.all(tx.execute(query))
+    # First those few alone: joined, the database may take the table with the fewest rows for the start.
+    held_by = list(tx.scalars(select(Attempt.id).where(Attempt.state.in_(_HOLDING))))
+    attempts = RunningAttempt.all(tx.execute(query.where(Attempt.id.in_(held_by)))) if held_by else []
     samples = min(SAMPLES_RUNNING, 1 + SAMPLES_OF_ALL // max(1, len(attempts))) if idle else 0
     held, clocks = occupancy.load(tx, [each.id for each in attempts], now, samples), _clocks(tx)
     return [
@@ -217,14 +223,16 @@ def _is_restart(first_us: int | None, created_us: int) -> bool:
 
 def _store(tx: Connection, attempt: _EndedAttempt, split: Split) -> None:
     days: defaultdict[str, dict[str, int]] = defaultdict(dict)
-    rows = []
+    rows, stoppable = [], attempt.spec.stoppable(saves=attempt.saves)
     for (day, kind), gpu_us in sorted(split.items()):
         days[str(day)][kind] = gpu_us
-        rows.append(
-            {"day": day, "user_id": attempt.user_id, "project": attempt.project, "kind": kind, "gpu_us": gpu_us}
-        )
+        times = {"gpu_us": gpu_us, "stoppable_us": gpu_us if stoppable else 0}
+        rows.append({"day": day, "user_id": attempt.user_id, "project": attempt.project, "kind": kind, **times})
     add = upsert.insert(tx, Usage)
-    more = {"gpu_us": Usage.gpu_us + add.excluded.gpu_us}
+    more = {
+        "gpu_us": Usage.gpu_us + add.excluded.gpu_us,
+        "stoppable_us": Usage.stoppable_us + add.excluded.stoppable_us,
+    }
     tx.execute(add.on_conflict_do_update(index_elements=["day", "user_id", "project", "kind"], set_=more), rows)
     tx.execute(update(Attempt).where(Attempt.id == attempt.id).values(gpu_time=dict(days)))
 

@@ -4,17 +4,17 @@ import csv
 import io
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Literal
 
-from sqlalchemy import Connection, case, exists, func, select
+from sqlalchemy import Connection, case, func, select
 
 from service.accounting import usage
 from service.accounting.gpu_time import DAY_US, HOUR_US, Split, UsageKind
 from service.accounting.usage import RunningUsage
 from service.db.engine import Database
-from service.db.models import Attempt, Checkpoint, Device, Job, Node, Usage, User
+from service.db.models import Attempt, Device, Job, Node, Usage, User
 from service.db.records.record import Record
 from service.db.records.spec import StoredSpec
 from service.errors import field_problem
@@ -80,43 +80,68 @@ def week(text: str | None, now: int) -> tuple[str, DateRange]:
         raise field_problem("week", f"{text[:20]!r} is no ISO week: write it as 2026-W47") from error
 
 
-#: GPU time by user, project or day, and by kind.
-UsageByOwner = Mapping[str, Counter[UsageKind]]
+@dataclass(kw_only=True)
+class UsedTime:
+    """GPU time by kind, and the part of it that jobs held which could be stopped for others and go on later."""
+
+    kinds: Counter[UsageKind] = field(default_factory=Counter)
+    stoppable_us: int = 0
+
+    def add(self, kind: UsageKind, gpu_us: int, stoppable_us: int) -> None:
+        """Add time of one kind."""
+        self.kinds[kind] += gpu_us
+        self.stoppable_us += stoppable_us
 
 
-def used(tx: Connection, span: DateRange, by: By, running: Iterable[RunningUsage]) -> UsageByOwner:
+#: GPU time by user, project or day.
+UsageByOwner = Mapping[str, UsedTime]
+
+
+def used(tx: Connection, span: DateRange, by: By, running: Sequence[RunningUsage]) -> UsageByOwner:
     """Return all GPU time of the days, with what runs."""
     numbers = span.numbers
     column: Any = {"user": User.name, "project": Usage.project, "day": Usage.day}[by]
-    query = select(column, Usage.kind, func.sum(Usage.gpu_us)).join(User, User.id == Usage.user_id)
+    sums = (func.sum(Usage.gpu_us), func.sum(Usage.stoppable_us))
+    query = select(column, Usage.kind, *sums).join(User, User.id == Usage.user_id)
     inside = Usage.day.between(numbers.start, numbers.stop - 1)
-    found: defaultdict[str, Counter[UsageKind]] = defaultdict(Counter)
-    for key, kind, gpu_us in tx.execute(query.where(inside).group_by(column, Usage.kind)):
-        found[_day(key) if by == "day" else key][UsageKind(kind)] += int(gpu_us)
+    found: defaultdict[str, UsedTime] = defaultdict(UsedTime)
+    for key, kind, gpu_us, stoppable_us in tx.execute(query.where(inside).group_by(column, Usage.kind)):
+        found[_day(key) if by == "day" else key].add(UsageKind(kind), int(gpu_us), int(stoppable_us))
+    stoppable = _stoppable(tx, [each.attempt.id for each in running])
     for each in running:
         for (day, kind), gpu_us in each.split.items():
             if day in numbers:
                 owner = {"user": each.attempt.user, "project": each.attempt.project, "day": _day(day)}[by]
-                found[owner][kind] += gpu_us
+                found[owner].add(kind, gpu_us, gpu_us if each.attempt.id in stoppable else 0)
     return found
 
 
 @dataclass(frozen=True, slots=True)
-class _ChargedAttempt(Record):
-    """An attempt of these days: whose it is, its GPU time once it has ended, and whether it could be stopped."""
+class _HoldingAttempt(Record):
+    """What decides whether an attempt could be stopped for others."""
 
     id: AttemptId
-    user: str
-    project: str
-    number: int
-    gpu_time: Mapping[str, Mapping[str, int]] | None
     spec: StoredSpec
     saves: bool
 
-    @property
-    def stoppable(self) -> bool:
-        """It could be stopped for others and go on later."""
-        return self.spec.stoppable(saves=self.saves)
+
+def _stoppable(tx: Connection, running: Sequence[AttemptId]) -> set[AttemptId]:
+    """Return those of the running attempts that could be stopped for others and go on later."""
+    if not running:
+        return set()
+    query = select(Attempt.id, Job.spec, usage.SAVES).join(Job, Job.id == Attempt.job_id)
+    rows = _HoldingAttempt.each(tx.execute(query.where(Attempt.id.in_(running))))
+    return {each.id for each in rows if each.spec.stoppable(saves=each.saves)}
+
+
+@dataclass(frozen=True, slots=True)
+class _ChargedAttempt(Record):
+    """An attempt of these days: whose it is, and its GPU time once it has ended."""
+
+    id: AttemptId
+    user: str
+    number: int
+    gpu_time: Mapping[str, Mapping[str, int]] | None
 
 
 #: Attempts and their GPU time, with that of the running ones so far.
@@ -127,15 +152,7 @@ def _charged(tx: Connection, span: DateRange, running: Iterable[RunningUsage]) -
     """Return the attempts that ran on these days."""
     since, until = span.span_us
     query = (
-        select(
-            Attempt.id,
-            User.name.label("user"),
-            Job.project,
-            Job.number,
-            Attempt.gpu_time,
-            Job.spec,
-            exists().where(Checkpoint.job_id == Job.id).label("saves"),
-        )
+        select(Attempt.id, User.name.label("user"), Job.number, Attempt.gpu_time)
         .join(Job, Job.id == Attempt.job_id)
         .join(User, User.id == Job.user_id)
         .where(Attempt.created_us < until, func.coalesce(Attempt.ended_us, until) >= since)
@@ -147,16 +164,6 @@ def _charged(tx: Connection, span: DateRange, running: Iterable[RunningUsage]) -
     ]
 
 
-def _stoppable(charged: _ChargedSplits, span: DateRange, by: By) -> Counter[str]:
-    """Return the GPU time of the days that jobs held which could be stopped for others, by user, project or day."""
-    found: Counter[str] = Counter()
-    for each, split in charged:
-        for (day, _), gpu_us in split.items() if each.stoppable else ():
-            if day in span.numbers:
-                found[{"user": each.user, "project": each.project, "day": _day(day)}[by]] += gpu_us
-    return found
-
-
 def _day(number: int) -> str:
     return str(_EPOCH + timedelta(days=number))
 
@@ -164,11 +171,8 @@ def _day(number: int) -> str:
 def report(db: Database, span: DateRange, by: By, now: int) -> UsageReport:
     """Return the GPU-hours of these days, by user, project or day."""
     with db.read() as tx:
-        running = usage.running(tx, now)
-        found = used(tx, span, by, running)
-        stoppable = _stoppable(_charged(tx, span, running), span, by)
-    rows, total = _rows(found, stoppable, by), _total(found, stoppable)
-    return UsageReport(since=span.since, until=span.until, by=by, rows=rows, total=total)
+        found = used(tx, span, by, usage.running(tx, now))
+    return UsageReport(since=span.since, until=span.until, by=by, rows=_rows(found, by), total=_total(found))
 
 
 def as_csv(found: UsageReport) -> str:
@@ -181,19 +185,20 @@ def as_csv(found: UsageReport) -> str:
     return out.getvalue()
 
 
-def _rows(found: UsageByOwner, stoppable: Counter[str], by: By) -> list[UsageRow]:
+def _rows(found: UsageByOwner, by: By) -> list[UsageRow]:
     """Return rows sorted by usage, the most first; days in order."""
-    keys = sorted(found) if by == "day" else sorted(found, key=lambda key: (-found[key].total(), key))
-    return [UsageRow(of=key, **_hours(found[key], stoppable[key])) for key in keys]
+    keys = sorted(found) if by == "day" else sorted(found, key=lambda key: (-found[key].kinds.total(), key))
+    return [UsageRow(of=key, **_hours(found[key])) for key in keys]
 
 
-def _total(found: UsageByOwner, stoppable: Counter[str]) -> Hours:
-    return Hours(**_hours(sum(found.values(), Counter[UsageKind]()), stoppable.total()))
+def _total(found: UsageByOwner) -> Hours:
+    kinds = sum((each.kinds for each in found.values()), Counter[UsageKind]())
+    return Hours(**_hours(UsedTime(kinds=kinds, stoppable_us=sum(each.stoppable_us for each in found.values()))))
 
 
-def _hours(kinds: Mapping[UsageKind, int], stoppable_us: int) -> dict[str, float]:
-    shown = {kind.value: kinds.get(kind, 0) for kind in UsageKind}
-    shown |= {"total": sum(kinds.values()), "stoppable": stoppable_us}
+def _hours(found: UsedTime) -> dict[str, float]:
+    shown = {kind.value: found.kinds[kind] for kind in UsageKind}
+    shown |= {"total": found.kinds.total(), "stoppable": found.stoppable_us}
     return {name: round(gpu_us / HOUR_US, 4) for name, gpu_us in shown.items()}
 
 
@@ -205,23 +210,22 @@ def digest(db: Database, name: str, span: DateRange, now: int) -> Digest:
 
 def _digest(tx: Connection, name: str, span: DateRange, now: int) -> Digest:
     running = usage.running(tx, now)
-    found, charged = used(tx, span, "user", running), _charged(tx, span, running)
-    stoppable = _stoppable(charged, span, "user")
-    total, capacity = _total(found, stoppable), _capacity(tx, span, now)
+    found = used(tx, span, "user", running)
+    total, capacity = _total(found), _capacity(tx, span, now)
     started, mean_wait_s = _waited(tx, span)
     return Digest(
         week=name,
         since=span.since,
         until=span.until,
-        users=_rows(found, stoppable, "user"),
-        projects=_rows(used(tx, span, "project", running), _stoppable(charged, span, "project"), "project"),
+        users=_rows(found, "user"),
+        projects=_rows(used(tx, span, "project", running), "project"),
         total=total,
         capacity=round(capacity, 4),
         held=round(total.total / capacity, 4) if capacity else None,
         useful=round(total.useful / capacity, 4) if capacity else None,
         started=started,
         mean_wait_s=mean_wait_s,
-        wastes=wastes(_wasted(charged, span)),
+        wastes=wastes(_wasted(_charged(tx, span, running), span)),
     )
 
 

@@ -369,6 +369,8 @@ class Usage(Base):
     #: useful, idle, failed, lost
     kind: Mapped[str] = mapped_column(primary_key=True)
     gpu_us: Mapped[int]
+    #: The part of it whose jobs could be stopped for others and go on later.
+    stoppable_us: Mapped[int] = mapped_column(default=0, server_default=text("0"))
 
 
 class Forecast(Base):
@@ -439,7 +441,7 @@ class Tag(Base):
     #: Number of the job: lists are in its order.
     number: Mapped[int] = mapped_column(server_default=text("0"))
 
-    __table_args__ = (Index("ix_tags_tag_number", "tag", "number"),)
+    __table_args__ = (Index("ix_tags_tag_number", "tag", "number"), Index("ix_tags_number_tag", "number", "tag"))
 
 
 class Attempt(Base):
@@ -606,6 +608,8 @@ class MetricSeries(Base):
         UniqueConstraint("attempt_id", "stream", "name"),
         # A list by a metric's newest value reads no whole row of the series that do not pass.
         Index("ix_metric_series_name_number", "name", "number", "last_value"),
+        # Those of a rare value.
+        Index("ix_metric_series_name_value", "name", "last_value", "number"),
     )
 
 

@@ -102,9 +102,9 @@ def _spec(tx: Connection, job_id: JobId) -> StoredSpec:
 
 def store_tags(tx: Connection, job_id: JobId, spec: JobSpec) -> None:
     """Make the tags of the spec those that the job is found by."""
-    tx.execute(delete(Tag).where(Tag.job_id == job_id))
+    number = tx.scalar(select(Job.number).where(Job.id == job_id))
+    tx.execute(delete(Tag).where(Tag.number == number))
     if spec.tags:
-        number = tx.scalar(select(Job.number).where(Job.id == job_id))
         tx.execute(insert(Tag), [{"tag": tag, "job_id": job_id, "number": number} for tag in dict.fromkeys(spec.tags)])
 
 

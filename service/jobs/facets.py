@@ -1,12 +1,11 @@
 """Facets of a list of jobs: how many of them are whose, of which project or sweep, or have which tag."""
 
-import json
 from collections import Counter, defaultdict
 from typing import Any
 
-from sqlalchemy import Connection, String, cast, func, select
+from sqlalchemy import Connection, func, select
 
-from service.db.models import Group, Job, User
+from service.db.models import Group, Job, Tag, User
 from service.identity.callers import Caller
 from service.jobs import find
 from service.jobs.find import Filters
@@ -26,14 +25,21 @@ def load(tx: Connection, caller: Caller, filters: Filters, by: api.FacetKind) ->
     """
     counts: defaultdict[str, Counter[JobState]] = defaultdict(Counter)
     column = _COLUMNS[by]
-    query = select(column, Job.state, func.count()).where(find.newest(tx, caller, filters, LOOKED))
+    looked = find.newest(tx, caller, filters, LOOKED)
+    query = select(column, Job.state, func.count()).select_from(Job).where(looked.passes)
+    if by == "tag":
+        query = query.outerjoin(Tag, Tag.number == Job.number)
     for value, state, jobs in tx.execute(query.group_by(column, Job.state)):
-        for each in (json.loads(value) if by == "tag" else [value]) or [""]:
-            counts[each or ""][JobState(state)] += jobs
+        counts[value or ""][JobState(state)] += jobs
     ordered = sorted(counts, key=lambda value: (-counts[value].total(), value))[:MOST]
     titles = _titles(tx, by, ordered)
     return [
-        api.Facet(value=titles[value][0], title=titles[value][1], states=dict(sorted(counts[value].items())))
+        api.Facet(
+            value=titles[value][0],
+            title=titles[value][1],
+            states=dict(sorted(counts[value].items())),
+            more=looked.more,
+        )
         for value in ordered
         if value in titles
     ]
@@ -43,7 +49,7 @@ _COLUMNS: dict[api.FacetKind, Any] = {
     "user": Job.user_id,
     "project": Job.project,
     "sweep": Job.group_id,
-    "tag": cast(Job.tags, String),
+    "tag": Tag.tag,
 }
 
 

@@ -43,6 +43,12 @@ def parse(text: str) -> MetricFilter:
     raise field_problem("metric", f"{text!r} is no comparison of a metric with a number: write it as val/accuracy>0.9")
 
 
+def compares(wanted: MetricFilter) -> ColumnElement[bool]:
+    """Return the condition of a series whose newest value passes, whether or not it is the one that a list shows."""
+    compared = _OPERATORS[wanted.operator](MetricSeries.last_value, wanted.value)
+    return and_(MetricSeries.name == wanted.name, compared)
+
+
 def passes(wanted: MetricFilter) -> ColumnElement[bool]:
     """Return the condition of a series: its newest value passes, and is the one that the job's list shows.
 
@@ -52,5 +58,4 @@ def passes(wanted: MetricFilter) -> ColumnElement[bool]:
     of_job = other.job_id == MetricSeries.job_id
     lowest = select(func.min(other.rank)).where(of_job).scalar_subquery()
     newest = select(func.max(other.attempt)).where(of_job, other.name == wanted.name).scalar_subquery()
-    compared = _OPERATORS[wanted.operator](MetricSeries.last_value, wanted.value)
-    return and_(MetricSeries.name == wanted.name, compared, MetricSeries.rank == lowest, MetricSeries.attempt == newest)
+    return and_(compares(wanted), MetricSeries.rank == lowest, MetricSeries.attempt == newest)

@@ -40,7 +40,7 @@ def page(
     column, falling = order.removeprefix("-"), order.startswith("-")
     after = None if span.cursor is None else _read(span.cursor, of_text=column in ("name", "user"))
     key = _key(column, now_us if after is None else after.now_us)
-    filters = find.narrowed(tx, filters)
+    filters = find.narrowed(tx, caller, filters)
     query = find.filtered(select(Job.number, key.label("value")), caller, filters)
     if filters.among is not None:
         query = query.where(Job.number.in_(filters.among))

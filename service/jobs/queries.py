@@ -20,7 +20,6 @@ from service.jobs import facets as job_facets
 from service.jobs import find, ordering, present, versions
 from torchyard import api
 from torchyard.ids import JobId
-from torchyard.states import JobState
 
 _OWNERS = select(*JobOwner.columns(Job))
 
@@ -113,7 +112,7 @@ def _presented(
     return Tagged(current, api.Page[api.Job](items=items, next=following))
 
 
-def counts(db: Database, caller: Caller, filters: find.Filters, most: int) -> dict[JobState, int]:
+def counts(db: Database, caller: Caller, filters: find.Filters, most: int) -> find.Counts:
     """Count the jobs of a list, by state, up to `most` of each."""
     with db.read() as tx:
         return find.counts(tx, caller, filters, most)

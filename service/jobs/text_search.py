@@ -1,8 +1,8 @@
 """Jobs by a text: part of a name, a number, or the beginning of an id.
 
 A text that many names have is found soon by reading a list in its order. For one that few have, that would read all
-jobs: their numbers come from the trigrams of the names (migration 0026), or where a text is too short for one, from the
-newest jobs alone.
+jobs: their numbers come from the trigrams of the names (migration 0026). A text that is too short for one, or of which
+too many names have each part, is looked for in the order of the list.
 """
 
 import re
@@ -13,9 +13,8 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from service.db.models import Job
 
 ID_PREFIX = "job-"
-#: Characters of a trigram: a shorter text is looked for among the newest jobs, if few names have it.
+#: Characters of a trigram.
 LEAST = 3
-NEWEST = 50_000
 #: The newest jobs tell whether many names have a text.
 SAMPLE, MANY = 5_000, 25
 #: Jobs that are taken from the trigrams at most.
@@ -39,14 +38,13 @@ def matches(words: str) -> ColumnElement[bool]:
 
 
 def candidates(tx: Connection, words: str) -> list[int] | None:
-    """Return the numbers of all jobs that can match; None of a text that so many names have that none are listed."""
+    """Return the numbers of all jobs that can match; None where these are too many, or cannot be told soon."""
     if len(_recent(tx, words, SAMPLE, MANY)) == MANY:
         return None
     sqlite = tx.dialect.name == "sqlite"
     if len(words) < LEAST:
-        named = _recent(tx, words, NEWEST, MOST)
-    else:
-        named = _rarest(tx, words) if sqlite else _indexed(tx, words)
+        return None
+    named = _rarest(tx, words) if sqlite else _indexed(tx, words)
     ids = list(tx.scalars(select(Job.number).where(_begins(words, sqlite=sqlite)).limit(MOST)))
     if MOST in (len(named), len(ids)):
         return None

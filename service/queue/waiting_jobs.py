@@ -1,6 +1,7 @@
 """Lists of waiting jobs in the order of the queue."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import Connection, Select, select
@@ -16,9 +17,12 @@ from service.queue.snapshot import queue_snapshot
 from service.scheduler_cache.load import Loader
 from torchyard import api
 from torchyard.ids import JobId
+from torchyard.states import JobState
 
 #: Jobs of the queue that are looked at in one query.
 CHUNK = 1_000
+#: A job of the queue and its place, from 1.
+Placed = tuple[int, JobId]
 
 
 def page(
@@ -27,12 +31,12 @@ def page(
     """Return the waiting jobs that pass, by their places; a cursor is the last job's place."""
     after = 0 if span.cursor is None else find.position(span.cursor)
     with queue_snapshot(db, loader, now) as (tx, seen):
-        places = {job: place for place, job in enumerate(seen.queue, 1)}
-        rows = _passing(tx, caller, filters, seen.queue[after:], span)
-        more = len(rows) > span.limit
-        rows = rows[: span.limit]
-        following = str(places[rows[-1].id]) if more else None
-        current = versions.tag_of_list(rows, f"{following} {[places[row.id] for row in rows]}", caller)
+        found = _passing(tx, caller, filters, seen.queue, after, span)
+        more = len(found) > span.limit
+        places = {job: place for place, job in found[: span.limit]}
+        rows = _versions(tx, list(places))
+        following = str(found[span.limit - 1][0]) if more else None
+        current = versions.tag_of_list(rows, f"{following} {list(places.values())}", caller)
         if names(known, current):
             return Tagged(current, None)
         jobs = present.jobs(tx, [row.id for row in rows], caller)
@@ -41,25 +45,37 @@ def page(
 
 
 def _passing(
-    tx: Connection, caller: Caller, filters: find.Filters, queue: Sequence[JobId], span: find.Span
-) -> list[JobVersion]:
+    tx: Connection, caller: Caller, filters: find.Filters, queue: Sequence[JobId], after: int, span: find.Span
+) -> list[Placed]:
     """Return the span's jobs and the one after them, in the order of the queue."""
-    found: list[JobVersion] = []
-    skipped = 0
-    for first in range(0, len(queue), CHUNK):
-        ids = _of_chunk(tx, caller, filters, queue[first : first + CHUNK])
-        wanted = ids[max(0, span.offset - skipped) :][: span.limit + 1 - len(found)]
-        skipped += min(len(ids), max(0, span.offset - skipped))
-        found += _versions(tx, wanted)
-        if len(found) > span.limit:
+    if filters.state and JobState.QUEUED not in filters.state:
+        return []
+    filters = replace(filters, state=())
+    if caller.admin and filters == find.Filters():
+        first = after + span.offset
+        return list(enumerate(queue[first : first + span.limit + 1], first + 1))
+    filters = find.narrowed(tx, caller, replace(filters, state=[JobState.QUEUED]))
+    if filters.among is None:
+        return _chunk_by_chunk(tx, caller, filters, queue, after, span)
+    few: Select[Any] = select(Job.id).where(Job.number.in_(filters.among))
+    passing = set(tx.scalars(find.filtered(few, caller, filters)))
+    placed = [(place, job) for place, job in enumerate(queue, 1) if job in passing and place > after]
+    return placed[span.offset :][: span.limit + 1]
+
+
+def _chunk_by_chunk(
+    tx: Connection, caller: Caller, filters: find.Filters, queue: Sequence[JobId], after: int, span: find.Span
+) -> list[Placed]:
+    """Return them where many pass: only the next part of the queue is looked at."""
+    found: list[Placed] = []
+    for first in range(after, len(queue), CHUNK):
+        chunk = queue[first : first + CHUNK]
+        query: Select[Any] = select(Job.id).where(Job.id.in_(chunk))
+        passing = set(tx.scalars(find.filtered(query, caller, filters)))
+        found += [(place, job) for place, job in enumerate(chunk, first + 1) if job in passing]
+        if len(found) > span.offset + span.limit:
             break
-    return found
-
-
-def _of_chunk(tx: Connection, caller: Caller, filters: find.Filters, chunk: Sequence[JobId]) -> list[JobId]:
-    query: Select[Any] = select(Job.id).where(Job.id.in_(chunk))
-    passing = set(tx.scalars(find.filtered(query, caller, filters)))
-    return [job for job in chunk if job in passing]
+    return found[span.offset :][: span.limit + 1]
 
 
 def _versions(tx: Connection, ids: Sequence[JobId]) -> list[JobVersion]:

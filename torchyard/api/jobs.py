@@ -151,7 +151,9 @@ class JobCounts(Resource):
     states: dict[JobState, int]
     """How many jobs are in each state; a state that none is in is absent."""
     most: int
-    """Jobs of a state that are counted at most: a count that reaches it means so many or more."""
+    """Jobs of a state that are counted at most."""
+    more: list[JobState] = []
+    """States of which there are more jobs than were counted, or may be, since not all were looked at."""
 
 
 #: What the jobs of a list are counted by.
@@ -167,6 +169,8 @@ class Facet(Resource):
     """What people call it."""
     states: dict[JobState, int]
     """How many of the jobs are in each state."""
+    more: bool = False
+    """The list has more jobs than were counted, so these may be more as well."""
 
 
 class JobChanges(Resource):

@@ -9,6 +9,7 @@ from pydantic import Field
 from service.jobs import find, metric_filter
 from torchyard.states import JobState
 
+MOST_NUMBER = 10**15
 Comparison = Annotated[str, Field(max_length=300)]
 
 
@@ -25,8 +26,11 @@ def _whose(
             max_length=8,
         ),
     ] = [],  # noqa: B006
+    before: Annotated[int | None, Query(ge=1, le=MOST_NUMBER, description="Only jobs with smaller numbers.")] = None,
+    after: Annotated[int | None, Query(ge=0, le=MOST_NUMBER, description="Only jobs with larger numbers.")] = None,
 ) -> find.Filters:
-    return find.Filters(user=user, project=project, tag=tag, q=q, metric=[metric_filter.parse(each) for each in metric])
+    metrics = [metric_filter.parse(each) for each in metric]
+    return find.Filters(user=user, project=project, tag=tag, q=q, metric=metrics, before=before, after=after)
 
 
 AnyState = Annotated[find.Filters, Depends(_whose)]

@@ -18,6 +18,7 @@ from service.artifacts import discard
 from service.context import Context
 from service.db import idempotency
 from service.db.records.jobs import JobVersion
+from service.errors import field_problem
 from service.identity.callers import Caller
 from service.infra.etags import etag as make_etag
 from service.jobs import body, change, find, ordering, queries, sizing, submit
@@ -38,6 +39,7 @@ Key = Annotated[
 Reason = Annotated[
     str, Query(max_length=1000, description="Why the client chose the spec's launcher; the job's history shows it")
 ]
+OFFSET = f"How many jobs of the list to pass over, at most {find.MAX_OFFSET:,}: from there on the cursor leads."
 MAX_WAIT_S = 60.0
 #: An end that nobody announces (of a job that can never start, since one that it waits for has failed) is seen so late.
 LOOK_S = 5.0
@@ -123,7 +125,7 @@ def list_jobs(
     refs: Annotated[str, Query(max_length=10_000, description="Only these: numbers or ids, with commas")] = "",
     cursor: Cursor = None,
     limit: Limit = 50,
-    offset: Annotated[int, Query(ge=0, le=find.MAX_OFFSET, description="How many jobs of the list to pass over.")] = 0,
+    offset: Annotated[int, Query(ge=0, description=OFFSET)] = 0,
     order: Annotated[
         Literal["newest", "oldest", "queue", ordering.Order],
         Query(
@@ -133,8 +135,14 @@ def list_jobs(
     ] = "newest",
 ) -> Response:
     """List the jobs that the caller may read, the newest first. Several states or tags are alternatives, and an empty
-    tag is none. `group` shows the trials of one sweep alone, ``trials=false`` none of any sweep.
+    tag is none. `group` shows the trials of one sweep alone, ``trials=false`` none of any sweep. Of a search that many
+    jobs meet, a page looks at the next ones alone: it may have few jobs, or none, and still a `next`.
     """
+    if offset > find.MAX_OFFSET:
+        mend = (
+            f"can pass over {find.MAX_OFFSET:,} jobs at most: go on with a page's cursor, or ask for jobs `before` one"
+        )
+        raise field_problem("offset", mend)
     named = [ref for ref in map(str.strip, refs.split(",")) if ref]
     narrowed, known = replace(filters, group=group, trials=trials, refs=named), known_tags(request)
     part = find.Span(limit=limit, cursor=cursor, offset=offset)
@@ -154,13 +162,18 @@ def count_jobs(
     filters: AnyState,
     group: InSweep = None,
     most: Annotated[
-        int, Query(ge=1, le=find.MAX_OFFSET, description="How many jobs of a state to count at most.")
+        int,
+        Query(ge=1, description=f"How many jobs of a state to count at most, up to {find.MAX_OFFSET:,}."),
     ] = find.MOST,
 ) -> Response:
-    """Count the jobs of a list by state."""
-    states = queries.counts(ctx.db, caller, replace(filters, group=group), most)
-    etag = make_etag(states)
-    return not_modified(request, etag) or answer(api.JobCounts(states=states, most=most), tag=etag)
+    """Count the jobs of a list by state. Of a search that many jobs meet only the newest are looked at; `more` names
+    the states of which there may be more than told.
+    """
+    most = min(most, find.MAX_OFFSET)
+    found = queries.counts(ctx.db, caller, replace(filters, group=group), most)
+    counted = api.JobCounts(states=found.states, most=most, more=list(found.more))
+    etag = make_etag(counted)
+    return not_modified(request, etag) or answer(counted, tag=etag)
 
 
 @router.get("/facets", response_model=list[api.Facet])

@@ -15,6 +15,7 @@ from service.scheduler.model.decisions import Start
 from service.scheduler.model.jobs import IneligibleReason, Waiting
 from service.scheduler.model.nodes import Placement, counted
 from service.scheduler.model.state import SchedulerState
+from service.scheduler.model.table import Column
 from service.scheduler.policy.decide import decide
 from torchyard.ids import JobId
 from torchyard.quantities import format_duration, format_size
@@ -86,7 +87,7 @@ class _Trials:
     def __init__(self, state: SchedulerState, waiting: Waiting, now_us: int, policy: Policy, build: Build) -> None:
         self._state, self._waiting = state.copy(), waiting
         self._now_us, self._policy, self._build = now_us, policy, build
-        self._next_number = 1 + max(each.number for each in state.waiting.values())
+        self._next_number = 1 + int(state.table.columns[Column.NUMBER].max())
         self._left = min(MAX_TRIES, max(8, MAX_WORK // (len(state.waiting) + 4 * len(state.running) + 1)))
 
     def now(self, proposal: Proposal) -> StartingChange | None:

@@ -15,7 +15,8 @@ from tests.support.scripted import Agent
 
 pytestmark = pytest.mark.browser
 Submit = Callable[..., dict[str, Any]]
-MANY = 20_000
+#: Jobs that are scrolled through, and all.
+REACH, MANY = 20_000, 20_040
 
 
 def test_what_runs_stands_before_what_waits_and_has_ended(
@@ -149,11 +150,19 @@ def test_only_what_is_in_view_of_many_jobs_is_drawn(page: Page, live_service: Li
     names = page.locator("a.job-name")
     expect(names.first).to_have_text(f"n{MANY}")
     frame = page.get_by_role("table", name="Jobs")
-    expect(frame).to_have_attribute("aria-rowcount", str(MANY + 2))
+    expect(page.locator(".line-head .faint")).to_have_text("20,000+ jobs")
+    # The titles, a head, and a line that leads on.
+    expect(frame).to_have_attribute("aria-rowcount", str(REACH + 3))
     for share in (0.5, 1):
         frame.evaluate(f"frame => {{ frame.scrollTop = frame.scrollHeight * {share} }}")
         expect(page.locator(".line[data-unread]")).to_have_count(0)
         assert page.locator(".line").count() < 80
+    expect(names.last).to_have_text(f"n{MANY - REACH + 1}")
+    page.get_by_role("button", name="Look among older jobs").click()
+    expect(page.get_by_role("combobox", name="Search")).to_have_value(f"before:{MANY - REACH + 1}")
+    expect(frame).to_have_attribute("aria-rowcount", str(MANY - REACH + 2))
+    expect(names.first).to_have_text(f"n{MANY - REACH}")
+    frame.evaluate("frame => { frame.scrollTop = frame.scrollHeight }")
     expect(names.last).to_have_text("first")
 
 

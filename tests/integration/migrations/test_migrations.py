@@ -109,6 +109,8 @@ def value(column: Column[Any], number: int) -> Any:
     """Another one for each number, in all columns."""
     for key in column.foreign_keys:
         return value(key.column, number) if key.column is not column else None
+    if column.name == "gpu_time":  # is read by 0030
+        return {"20000": {"useful": number}}
     of = {Boolean: number % 2 == 1, JSON: {"n": [number, "ä"]}, Integer: number, Float: number / 2}
     return next((found for sort, found in of.items() if isinstance(column.type, sort)), f"{column.name}-{number}")
 
@@ -236,6 +238,29 @@ def test_administrators_and_members_keep_what_they_may(database_url: str, engine
             False,
         ]
     migrate(database_url)
+
+
+@pytest.mark.parametrize("preemptible", [True, False, None])
+@pytest.mark.parametrize("restartable", [True, False])
+def test_usage_tells_what_could_have_been_shared(
+    database_url: str, engine: Engine, preemptible: bool | None, restartable: bool
+) -> None:
+    migrate(database_url, "0029")
+    fill(engine, MetaData())
+    known = schema(engine).tables
+    with engine.begin() as connection:
+        connection.execute(known["checkpoints"].update().values(job_id="id-2"))
+        spec = {"preemptible": preemptible, "restartable": restartable}
+        connection.execute(known["jobs"].update().values(spec=spec, project="name-1", user_id="id-1"))
+        connection.execute(known["attempts"].update().values(job_id="id-1", gpu_time={"1": {"lost": 3, "idle": 4}}))
+        of = {"day": 1, "user_id": "id-1", "project": "name-1"}
+        connection.execute(known["usage"].delete())
+        connection.execute(known["usage"].insert(), [of | {"kind": kind, "gpu_us": 9} for kind in ("idle", "useful")])
+    migrate(database_url, "0030")
+    with engine.connect() as connection:
+        found = connection.execute(text("SELECT kind, stoppable_us FROM usage ORDER BY kind")).all()
+    shared = preemptible or (preemptible is None and restartable)
+    assert found == [("idle", 8 if shared else 0), ("useful", 0)]
 
 
 def found_by(engine: Engine, words: str) -> list[int]:

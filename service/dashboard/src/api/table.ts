@@ -3,7 +3,7 @@ import { keepPreviousData, type QueryClient, useMutation, useQueries, useQuery, 
 import { forEach } from "../lib/bulk";
 import type { JobFilters } from "../lib/jobQuery";
 import type { Grouping } from "../lib/search";
-import type { Section } from "../lib/sections";
+import { MOST, type Section } from "../lib/sections";
 import { client, explain, unwrap } from "./client";
 import { rerun } from "./jobs";
 import { POLL_MS, useInterval } from "./live";
@@ -12,17 +12,15 @@ import type { Job } from "./types";
 
 /** Jobs that are read at once. */
 export const PAGE = 100;
-/** Jobs of a state that are counted, and so shown, at most. */
-const MOST = 1_000_000;
-/** Counts by user, project, sweep or tag look at every job. */
 const FACETS_MS = 30_000;
 const NAMES_MS = 300_000;
 
 /** How many jobs pass, by state, whichever state is asked for. */
 export function useCounts(filters: JobFilters) {
-  const { user, project, tag, group, q, metric } = filters;
+  const { user, project, tag, group, q, metric, before, after } = filters;
   const words = { ...(user && { user }), ...(project && { project }), ...(group && { group }), ...(q && { q }) };
-  const query = { ...words, ...(tag && { tag }), ...(metric && { metric }) };
+  const bounds = { ...(before && { before }), ...(after && { after }) };
+  const query = { ...words, ...bounds, ...(tag && { tag }), ...(metric && { metric }) };
   useFollow("jobs");
   return useQuery({
     queryKey: ["jobs", "counts", query],
@@ -54,6 +52,9 @@ export function useNames(by: Grouping, enabled: boolean): readonly string[] {
   return [...new Set(names)].filter((name) => name !== "");
 }
 
+/** The last page of a part that can be scrolled to. */
+export const lastPage = ({ count }: Section) => Math.floor(Math.max(count - 1, 0) / PAGE);
+
 /** A page of a part of the list. */
 export interface PageOf {
   section: Section;
@@ -67,7 +68,7 @@ function readPage({ section, page }: PageOf) {
   return unwrap(client.GET("/api/v1/jobs", { params: { query } }));
 }
 
-/** The jobs of the pages that are in view, by part and place. */
+/** The jobs of the pages that are in view, by part and place, and by part where the list goes on after its last page. */
 export function usePages(pages: readonly PageOf[]) {
   const everyMs = useInterval(POLL_MS);
   const found = useQueries({
@@ -76,10 +77,13 @@ export function usePages(pages: readonly PageOf[]) {
     })),
   });
   const jobs = new Map<string, Job>();
+  const following = new Map<string, string>();
   pages.forEach(({ section, page }, index) => {
     found[index]?.data?.items.forEach((job, at) => jobs.set(`${section.key} ${page * PAGE + at}`, job));
+    const next = found[index]?.data?.next;
+    if (next != null && page === lastPage(section)) following.set(section.key, next);
   });
-  return { jobs, error: found.find(({ error }) => error !== null)?.error ?? null };
+  return { jobs, following, error: found.find(({ error }) => error !== null)?.error ?? null };
 }
 
 /** The jobs from one place of a part to another, read where they have not been. */

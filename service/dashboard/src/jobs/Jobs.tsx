@@ -31,7 +31,7 @@ export function Jobs() {
   const counts = useCounts(filters);
   const facets = useFacets(search.by, filters);
   const sections = useMemo(
-    () => sectionsOf(search, counts.data?.states, facets.data, filters), [search, counts.data, facets.data, filters],
+    () => sectionsOf(search, counts.data, facets.data, filters), [search, counts.data, facets.data, filters],
   );
   const set = (part: Partial<Record<keyof JobsSearch, string | undefined>>) => void navigate({
     search: Object.fromEntries(Object.entries({ ...search, ...part }).filter(([, value]) => value)) as JobsSearch,

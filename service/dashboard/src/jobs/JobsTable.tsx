@@ -3,7 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from "react";
 
-import { jobsBetween, PAGE, type PageOf, usePages } from "../api/table";
+import { jobsBetween, lastPage, PAGE, type PageOf, usePages } from "../api/table";
 import type { Job } from "../api/types";
 import { type Column, COLUMNS, NARROW } from "../lib/columns";
 import { plural, sentence } from "../lib/format";
@@ -55,12 +55,16 @@ export function JobsTable({ sections, folded, columns, order, onOrder, onFilter,
     count, getScrollElement: () => frame.current, estimateSize: () => ROW, overscan: 12,
   }).getVirtualItems();
   const lines = rows.map((row) => ({ row, line: lineAt(sections, closed, row.index) }));
-  const { jobs, error } = usePages(pagesOf(lines.map(({ line }) => line)));
+  const { jobs, following, error } = usePages(pagesOf(lines.map(({ line }) => line)));
   const metrics = [...new Set([...jobs.values()].flatMap(({ latest }) => Object.keys(latest)))].sort().join("\n");
   useEffect(() => onMetrics(metrics === "" ? [] : metrics.split("\n")), [metrics, onMetrics]);
   const shown = narrow ? NARROW : columns;
   const tracks = ["34px minmax(180px, 1.6fr)", ...COLUMNS.filter(({ key }) => shown.includes(key)).map(({ width }) => width)];
 
+  const goOn = (key: Key, value: string) => {
+    frame.current?.scrollTo({ top: 0 });
+    onFilter(key, value);
+  };
   const toggle = (key: string) => {
     const next = new Set(toggled);
     if (!next.delete(key)) next.add(key);
@@ -139,7 +143,7 @@ export function JobsTable({ sections, folded, columns, order, onOrder, onFilter,
                   </span>
                   <span role="cell" className="line-title">
                     <button type="button" aria-expanded={!closed.has(section.key)} onClick={() => toggle(section.key)}>
-                      <i aria-hidden="true" /> <b>{section.title}</b> <span className="faint">{plural(section.count, "job")}</span>
+                      <i aria-hidden="true" /> <b>{section.title}</b> <span className="faint">{jobsOf(section)}</span>
                     </button>
                     {section.query.group !== undefined && (
                       <Link
@@ -151,6 +155,14 @@ export function JobsTable({ sections, folded, columns, order, onOrder, onFilter,
                       </Link>
                     )}
                   </span>
+                </div>
+              );
+            }
+            if (line.kind === "more") {
+              return (
+                <div key={`${section.key} more`} role="row" className="line line-more" aria-rowindex={row.index + 2} style={style}>
+                  <span role="cell" />
+                  <span role="cell"><More section={section} next={following.get(section.key)} onFilter={goOn} /></span>
                 </div>
               );
             }
@@ -199,12 +211,28 @@ function Head({ column, label, order, onOrder }: HeadProps) {
   );
 }
 
+function jobsOf({ count, more }: Section): string {
+  return more ? `${count.toLocaleString()}+ jobs` : plural(count, "job");
+}
+
+/** The way on to jobs that the list does not reach: those before the last one, or after it where the oldest come first. */
+function More({ section, next, onFilter }: { section: Section; next: string | undefined } & Pick<Props, "onFilter">) {
+  const { order } = section.query;
+  if ((order !== "newest" && order !== "oldest") || next === undefined) return <span className="faint">There may be more: narrow the search</span>;
+  const key = order === "newest" ? "before" : "after";
+  return (
+    <button type="button" className="plain" onClick={() => onFilter(key, next)}>
+      {order === "newest" ? "Look among older jobs" : "Look among newer jobs"}
+    </button>
+  );
+}
+
 /** The pages that hold the jobs in view. */
 function pagesOf(lines: readonly (Line | null)[]): PageOf[] {
   const found = new Map<string, PageOf>();
   for (const line of lines) {
-    if (line?.kind !== "job") continue;
-    const page = Math.floor(line.place / PAGE);
+    if (line === null || line.kind === "head") continue;
+    const page = line.kind === "more" ? lastPage(line.section) : Math.floor(line.place / PAGE);
     found.set(`${line.section.key} ${page}`, { section: line.section, page });
   }
   return [...found.values()];

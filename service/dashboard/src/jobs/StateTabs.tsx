@@ -1,9 +1,10 @@
 import { UNKNOWN } from "../lib/format";
+import type { Counts } from "../lib/sections";
 import { countsPerTab, type TabKey, TABS } from "../lib/states";
 
 interface Props {
-  /** Jobs per state, counted up to `most`; undefined while nobody knows. */
-  counts: { states: Partial<Record<string, number>>; most: number } | undefined;
+  /** Undefined while nobody knows. */
+  counts: Counts | undefined;
   /** Null: the search asks for other states. */
   tab: TabKey | null;
   onChange: (tab: TabKey | null) => void;
@@ -11,7 +12,7 @@ interface Props {
 
 /** States of jobs with counts. */
 export function StateTabs({ counts, tab, onChange }: Props) {
-  const perTab = counts && countsPerTab(counts.states, counts.most);
+  const perTab = counts && countsPerTab(counts.states, counts.more);
   return (
     <div className="state-tabs" role="group" aria-label="State">
       {TABS.map(({ key, label }) => (

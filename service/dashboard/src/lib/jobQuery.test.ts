@@ -14,14 +14,15 @@ describe("a search", () => {
     ["tag:\"\"", { tag: [""] }],
     ["sweep:12 sweeping", { group: "12", q: "sweeping" }],
     ["resnet 50", { q: "resnet 50" }],
+    ["before:#1200 after:7", { before: 1200, after: 7 }],
   ])("%s", (text, filters) => {
     expect(parseQuery(text)).toEqual({ filters, complaints: [] });
   });
 
   it("says what it does not understand, and keeps the rest", () => {
-    const { filters, complaints } = parseQuery("state:broken val/loss > low user:ada");
+    const { filters, complaints } = parseQuery("state:broken val/loss > low user:ada before:noon");
     expect(filters).toEqual({ state: [], user: "ada" });
-    expect(complaints.map((one) => one.split(" ")[0])).toEqual(["val/loss", "broken"]);
+    expect(complaints.map((one) => one.split(" ")[0])).toEqual(["val/loss", "broken", "noon"]);
   });
 
   it("has a tab where its states are one's", () => {

@@ -11,6 +11,9 @@ export interface JobFilters {
   group?: string;
   state?: JobState[];
   metric?: string[];
+  /** Only jobs with smaller numbers, and with larger ones. */
+  before?: number;
+  after?: number;
 }
 
 /** A search that was read: what it asks for, and the words that were not understood, each with why. */
@@ -20,11 +23,11 @@ export interface ParsedQuery {
 }
 
 /** Words before a colon. */
-export const KEYS = ["user", "project", "tag", "sweep", "state"] as const;
+export const KEYS = ["user", "project", "tag", "sweep", "state", "before", "after"] as const;
 export type Key = (typeof KEYS)[number];
 
 const METRIC = /(^|\s)([^\s<>=!:"]+)\s*(>=|<=|!=|=|>|<)\s*(\S+)/g;
-const TERM = /(?:(user|project|tag|sweep|state):)?(?:"([^"]*)"|(\S+))/g;
+const TERM = /(?:(user|project|tag|sweep|state|before|after):)?(?:"([^"]*)"|(\S+))/g;
 const EVERY: readonly string[] = [...TABS.flatMap((tab) => tab.states), ...TABS.map((tab) => tab.key)];
 /** States that a search names: those of jobs, and of the tabs. */
 export const STATE_WORDS = [...new Set(EVERY)].filter((word) => word !== "all");
@@ -57,7 +60,10 @@ export function parseQuery(text: string): ParsedQuery {
 function take(filters: JobFilters, key: Key, value: string, complaints: string[]): void {
   if (key === "tag") filters.tag = [...filters.tag ?? [], value];
   else if (key === "sweep") filters.group = value;
-  else if (key !== "state") filters[key] = value;
+  else if (key === "before" || key === "after") {
+    if (/^#?[1-9]\d{0,14}$/.test(value)) filters[key] = Number(value.replace("#", ""));
+    else complaints.push(`${value} is no number of a job: write it as ${key}:1200`);
+  } else if (key !== "state") filters[key] = value;
   else {
     const states = statesNamed(value);
     if (states.length === 0) complaints.push(`${value} is no state: take one of ${STATE_WORDS.join(", ")}`);
@@ -119,7 +125,7 @@ export function suggestions(text: string, caret: number, known: Known): Suggesti
   const key = KEYS.find((one) => one === word.slice(0, Math.max(0, colon)));
   if (key !== undefined) {
     const begun = word.slice(colon + 1).replace(/^"/, "").toLowerCase();
-    const values = key === "state" ? STATE_WORDS : known[key];
+    const values = key === "state" ? STATE_WORDS : key === "before" || key === "after" ? [] : known[key];
     const found = values.filter((value) => value.toLowerCase().includes(begun) && value.toLowerCase() !== begun);
     return found.slice(0, MOST).map((value) => put(value, `${written(key, value)} `));
   }

@@ -1,13 +1,13 @@
 import { expect, it } from "vitest";
 
-import { byFacet, byState, lineAt, lineCount } from "./sections";
+import { byFacet, byState, lineAt, lineCount, MOST } from "./sections";
 
-const sections = byState({ running: 2, queued: 1, failed: 3, succeeded: 1 }, { user: "ada" }, "newest");
+const sections = byState({ states: { running: 2, queued: 1, failed: 3, succeeded: 1 } }, { user: "ada" }, "newest");
 const lines = (closed: string[] = []) => {
   const set = new Set(closed);
   return Array.from({ length: lineCount(sections, set) + 1 }, (_, index) => {
     const line = lineAt(sections, set, index);
-    return line === null ? null : line.kind === "head" ? line.section.key : line.place;
+    return line === null ? null : line.kind === "job" ? line.place : line.section.key;
   });
 };
 
@@ -15,7 +15,7 @@ it("runs, waits, has ended", () => {
   expect(sections.map(({ key, count, query }) => [key, count, query.order])).toEqual([
     ["running", 2, "newest"], ["waiting", 1, "queue"], ["ended", 4, "newest"],
   ]);
-  expect(byState({ running: 2, failed: 3 }, { state: ["failed"] }, "oldest").map(({ key }) => key)).toEqual(["ended"]);
+  expect(byState({ states: { running: 2, failed: 3 } }, { state: ["failed"] }, "oldest").map(({ key }) => key)).toEqual(["ended"]);
 });
 
 it("has a line for each head and job", () => {
@@ -23,8 +23,22 @@ it("has a line for each head and job", () => {
   expect(lines(["running", "ended"])).toEqual(["running", "waiting", 0, "ended", null]);
 });
 
+it("leads on where there are more than can be scrolled through", () => {
+  const many = byState({ states: { failed: 7, succeeded: MOST }, more: ["running"] }, {}, "newest");
+  expect(many.map(({ key, count, more }) => [key, count, more])).toEqual([["running", 0, true], ["ended", MOST, true]]);
+  expect(lineCount(many, new Set())).toBe(MOST + 4);
+  const at = (index: number, closed: string[] = []) => lineAt(many, new Set(closed), index)?.kind;
+  expect([at(0), at(1), at(2), at(MOST + 2), at(MOST + 3), at(MOST + 4)]).toEqual(
+    ["head", "more", "head", "job", "more", undefined],
+  );
+  expect(at(1, ["running"])).toBe("head");
+});
+
 it("reads the jobs of a sweep, and of none", () => {
-  const facets = [{ value: "7", title: "rates", states: { queued: 2 } }, { value: "", title: "", states: { failed: 1 } }];
+  const facets = [
+    { value: "7", title: "rates", states: { queued: 2 }, more: false },
+    { value: "", title: "", states: { failed: 1 }, more: false },
+  ];
   expect(byFacet(facets, "sweep", {}, "newest").map(({ title, count, query }) => [title, count, query])).toEqual([
     ["7 rates", 2, { group: "7", order: "newest" }], ["No sweep", 1, { trials: false, order: "newest" }],
   ]);

@@ -8,15 +8,25 @@ import { FINAL, type JobState, statesOf } from "./states";
 export interface Section {
   key: string;
   title: string;
+  /** Jobs that can be scrolled through. */
   count: number;
+  /** There are more, or may be. */
+  more: boolean;
   query: JobFilters & { trials?: boolean; order: Order | "queue" };
 }
 
-/** Jobs by state. */
-export type Counts = Partial<Record<string, number>>;
+/** Jobs by state, and the states of which there may be more. */
+export interface Counts {
+  states: Partial<Record<string, number>>;
+  more?: readonly string[];
+}
 
-function sum(counts: Counts, states: readonly JobState[]): number {
-  return states.reduce((all, state) => all + (counts[state] ?? 0), 0);
+/** Jobs of a part that can be scrolled through; more than the service passes over are not asked for. */
+export const MOST = 20_000;
+
+function counted({ states: counts, more = [] }: Counts, states: readonly string[]): Pick<Section, "count" | "more"> {
+  const all = states.reduce((before, state) => before + (counts[state] ?? 0), 0);
+  return { count: Math.min(all, MOST), more: all > MOST || states.some((state) => more.includes(state)) };
 }
 
 /** What runs, then what waits by its place unless a column says otherwise, then what has ended; no empty parts. */
@@ -25,21 +35,21 @@ export function byState(counts: Counts, filters: JobFilters, order: Order): Sect
   const asked = (states: readonly JobState[]) => states.filter((state) => filters.state?.includes(state) ?? true);
   const part = (key: string, title: string, all: readonly JobState[], by: Section["query"]["order"]): Section => {
     const states = asked(all);
-    return { key, title, count: sum(counts, states), query: { ...filters, state: states, order: by } };
+    return { key, title, ...counted(counts, states), query: { ...filters, state: states, order: by } };
   };
   return [
     part("running", "Running", statesOf("active"), order),
     part("waiting", "Waiting", statesOf("waiting"), queue),
     part("ended", "Ended", FINAL, order),
-  ].filter(({ count }) => count > 0);
+  ].filter(({ count, more }) => count > 0 || more);
 }
 
 /** A part for each user, project, sweep or tag. */
 export function byFacet(facets: readonly Facet[], by: Grouping, filters: JobFilters, order: Order): Section[] {
-  return facets.map(({ value, title, states }) => ({
+  return facets.map(({ value, title, states, more }) => ({
     key: `${by}:${value}`,
     title: title === "" ? `No ${by}` : by === "sweep" ? `${value} ${title}` : title,
-    count: sum(states, Object.keys(states) as JobState[]),
+    ...counted({ states, more: more ? Object.keys(states) : [] }, Object.keys(states)),
     query: { ...filters, ...narrowed(by, value), order },
   }));
 }
@@ -49,12 +59,17 @@ function narrowed(by: Grouping, value: string): Partial<Section["query"]> {
   return by === "tag" ? { tag: [value] } : { [by]: value };
 }
 
-/** A line of the list: the head of a part, or the job at a place of it. */
-export type Line = { kind: "head"; section: Section } | { kind: "job"; section: Section; place: number };
+/** A line of the list: the head of a part, the job at a place of it, or what leads on to those that are left out. */
+export type Line =
+  { kind: "head"; section: Section } | { kind: "job"; section: Section; place: number } | { kind: "more"; section: Section };
 
-/** How many lines there are: a head for each part, and the jobs of those that are open. */
+const linesBelow = ({ key, count, more }: Section, closed: ReadonlySet<string>) => (
+  closed.has(key) ? 0 : count + (more ? 1 : 0)
+);
+
+/** How many lines there are: a head for each part, and those below it if it is open. */
 export function lineCount(sections: readonly Section[], closed: ReadonlySet<string>): number {
-  return sections.reduce((all, { key, count }) => all + 1 + (closed.has(key) ? 0 : count), 0);
+  return sections.reduce((all, section) => all + 1 + linesBelow(section, closed), 0);
 }
 
 /** The line at a place of the whole list. */
@@ -62,9 +77,9 @@ export function lineAt(sections: readonly Section[], closed: ReadonlySet<string>
   let left = index;
   for (const section of sections) {
     if (left === 0) return { kind: "head", section };
-    const jobs = closed.has(section.key) ? 0 : section.count;
-    if (left <= jobs) return { kind: "job", section, place: left - 1 };
-    left -= 1 + jobs;
+    const below = linesBelow(section, closed);
+    if (left <= below) return left > section.count ? { kind: "more", section } : { kind: "job", section, place: left - 1 };
+    left -= 1 + below;
   }
   return null;
 }

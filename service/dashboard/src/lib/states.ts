@@ -34,15 +34,16 @@ export function keptUntil(job: Pick<Job, "ended_at" | "tags" | "discarded_at">, 
   return new Date(Date.parse(job.ended_at) + keepS * 1_000).toISOString();
 }
 
-/** Jobs per tab, from jobs per state, each counted up to `most`: a sum with one that reaches it is so many or more. */
-export function countsPerTab(counts: Partial<Record<string, number>>, most: number): Record<TabKey, string> {
+/** Jobs per tab, from jobs per state: a sum with one of which there may be more is so many or more. */
+export function countsPerTab(
+  counts: Partial<Record<string, number>>, more: readonly string[] = [],
+): Record<TabKey, string> {
   const sum = (states: readonly string[]) => {
-    const each = states.map((state) => counts[state] ?? 0);
-    const total = each.reduce((before, count) => before + count, 0);
-    return total.toLocaleString() + (each.some((count) => count >= most) ? "+" : "");
+    const total = states.reduce((before, state) => before + (counts[state] ?? 0), 0);
+    return total.toLocaleString() + (states.some((state) => more.includes(state)) ? "+" : "");
   };
   return Object.fromEntries(
-    TABS.map((tab) => [tab.key, sum(tab.key === "all" ? Object.keys(counts) : tab.states)]),
+    TABS.map((tab) => [tab.key, sum(tab.key === "all" ? [...new Set([...Object.keys(counts), ...more])] : tab.states)]),
   ) as Record<TabKey, string>;
 }
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sqlalchemy import Connection, delete, insert, or_, select, update
+from sqlalchemy import Connection, delete, func, insert, or_, select, update
 
 from service.bootstrap import migrate
 from service.db.engine import Database
@@ -96,7 +96,7 @@ TEXTS = st.one_of(
 @pytest.mark.usefixtures("few_suffice")
 def test_trigrams_find_what_a_look_at_each_job_finds(many: Database, words: str) -> None:
     with many.read() as tx:
-        assert text_search.candidates(tx, words) is not None
+        assert (text_search.candidates(tx, words) is None) == (len(words) < text_search.LEAST)
         assert found(tx, words) == read_one_by_one(tx, words)
 
 
@@ -128,7 +128,9 @@ def test_other_filters_and_counts_hold_beside_a_text(many: Database) -> None:
         assert found(tx, "bert-ab", state=[JobState.RUNNING, JobState.FAILED]) == []
         assert found(tx, "bert-ab", tag=["", "t"]) == expected
         assert found(tx, "bert-ab", tag=["t"]) == []
-        assert find.counts(tx, ADMIN, find.Filters(q="bert-ab")) == {JobState.QUEUED: len(expected)}
+        assert find.counts(tx, ADMIN, find.Filters(q="bert-ab")) == find.Counts(
+            states={JobState.QUEUED: len(expected)}, more=[]
+        )
 
 
 @pytest.mark.usefixtures("few_suffice")
@@ -143,12 +145,14 @@ def test_too_many_for_the_trigrams_are_read_in_the_order_of_the_list(
 
 
 @pytest.mark.usefixtures("few_suffice")
-def test_a_short_text_is_looked_for_among_the_newest(many: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_search, "NEWEST", 50)
+def test_a_short_text_is_looked_for_page_by_page(many: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(find, "LOOKED", 50)
     with many.read() as tx:
-        newest = max(read_one_by_one(tx, "-"))
-        assert found(tx, "ab") == [number for number in read_one_by_one(tx, "ab") if number > newest - 50]
-        assert found(tx, "1")[-1] == 1
+        left_out = tx.scalars(select(func.max(Job.number))).one() - 50
+        assert text_search.candidates(tx, "ab") is None
+        assert found(tx, "ab") == [number for number in read_one_by_one(tx, "ab") if number > left_out]
+        _, following = find.page(tx, ADMIN, find.Filters(q="ab"), find.Span(limit=find.MAX_PAGE))
+        assert following == str(left_out + 1)
 
 
 @pytest.mark.usefixtures("few_suffice")

@@ -684,13 +684,14 @@ def test_of_each_state_the_newest_jobs_are_counted_by_whose_they_are(
         submit(live_service, name=f"train-{tags[0]}", tags=tags)
     live_service.client.post(f"{JOBS}/1/cancel")
 
-    def by_tag(**params: Any) -> dict[str, dict[str, int]]:
+    def by_tag(*, more: bool = False, **params: Any) -> dict[str, dict[str, int]]:
         items = live_service.client.get(f"{JOBS}/facets", params={"by": "tag", **params}).json()
+        assert {each["more"] for each in items} == {more}
         return {each["value"]: each["states"] for each in items}
 
-    assert by_tag() == {"net": {"queued": 1}, "old": {"cancelled": 1}, "other": {"queued": 1}}
+    assert by_tag(more=True) == {"net": {"queued": 1}, "old": {"cancelled": 1}, "other": {"queued": 1}}
     assert by_tag(tag=["net", "a"]) == {"net": {"queued": 2}, "a": {"queued": 1}}
     assert by_tag(q="train-net") == {"net": {"queued": 2}, "a": {"queued": 1}}
     monkeypatch.setattr(text_search, "MANY", 1)
-    assert by_tag(q="train-net") == {"net": {"queued": 1}}
+    assert by_tag(q="train-net") == {"net": {"queued": 2}, "a": {"queued": 1}}
     assert by_tag(state="cancelled", q="old") == {"old": {"cancelled": 1}}
