@@ -68,7 +68,7 @@ function readPage({ section, page }: PageOf) {
   return unwrap(client.GET("/api/v1/jobs", { params: { query } }));
 }
 
-/** The jobs of the pages that are in view, by part and place, and by part where the list goes on after its last page. */
+/** The jobs of the pages in view, by part and place, and by part where the list goes on after its last page. */
 export function usePages(pages: readonly PageOf[]) {
   const everyMs = useInterval(POLL_MS);
   const found = useQueries({

@@ -215,7 +215,7 @@ function jobsOf({ count, more }: Section): string {
   return more ? `${count.toLocaleString()}+ jobs` : plural(count, "job");
 }
 
-/** The way on to jobs that the list does not reach: those before the last one, or after it where the oldest come first. */
+/** The way on to jobs that the list does not reach: before the last one, or after it where the oldest come first. */
 function More({ section, next, onFilter }: { section: Section; next: string | undefined } & Pick<Props, "onFilter">) {
   const { order } = section.query;
   if ((order !== "newest" && order !== "oldest") || next === undefined) return <span className="faint">There may be more: narrow the search</span>;
