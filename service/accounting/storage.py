@@ -56,7 +56,7 @@ def _files(tx: Connection, owner: Any, which: ColumnElement[bool]) -> Counter[st
 
 
 def _code(tx: Connection, owner: Any, which: ColumnElement[bool]) -> Counter[str]:
-    used = select(owner.label("owner"), Job.spec["code"].as_string().label("code")).where(which).distinct().subquery()
+    used = select(owner.label("owner"), Job.code).where(which).distinct().subquery()
     query = select(used.c.owner, func.sum(Snapshot.size)).join(Snapshot, Snapshot.id == used.c.code)
     return Counter({row[0]: int(row[1]) for row in tx.execute(query.group_by(used.c.owner))})
 

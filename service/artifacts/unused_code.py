@@ -14,7 +14,6 @@ from torchyard.quantities import SECONDS
 
 #: A snapshot is uploaded before its job is submitted: so young a one counts as used.
 YOUNG_US = SECONDS["h"] * 1_000_000
-_CODE = Job.spec["code"].as_string()
 
 
 def remove(db: Database, store: BlobStore, caller: Caller, now: int, *, discarded: bool) -> RemovedCode:
@@ -39,7 +38,7 @@ def remove(db: Database, store: BlobStore, caller: Caller, now: int, *, discarde
 
 def _used(tx: Connection, *, discarded: bool) -> set[str]:
     """Return the ids of the snapshots that jobs are on, whoever submitted them."""
-    query = select(_CODE).distinct()
+    query = select(Job.code).where(Job.code.is_not(None)).distinct()
     if discarded:
         query = query.where(Job.discarded_us.is_(None))
     return set(tx.scalars(query))

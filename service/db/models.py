@@ -243,6 +243,8 @@ class Job(Base):
     held: Mapped[bool] = mapped_column(default=False)
     priority: Mapped[int]
     spec: Mapped[dict[str, Any]]
+    #: The snapshot of code that its spec names: quotas ask for those of all jobs.
+    code: Mapped[str | None]
     tags: Mapped[list[Any]]
     #: Number of the newest attempt; 0 before the first.
     attempt: Mapped[int] = mapped_column(default=0)
@@ -305,6 +307,8 @@ class Job(Base):
         # All that lists are filtered by, so that a search for a rare name reads no whole row of those that it passes.
         Index("ix_jobs_listed", "number", "name", "state", "user_id", "project", "group_id"),
         Index("ix_jobs_changed_us", "changed_us"),
+        Index("ix_jobs_user_id_code", "user_id", "code"),
+        Index("ix_jobs_project_code", "project", "code"),
     )
 
 

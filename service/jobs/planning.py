@@ -157,6 +157,7 @@ def _job(planned: PlannedJob, shared: SharedFields, **own: Any) -> dict[str, Any
         "blocked": shared.blocked,
         "priority": PRIORITY_RANK[spec.priority],
         "spec": planned.stored,
+        "code": planned.spec.code,
         "parameters": planned.parameters,
         "tags": list(spec.tags),
         "attempt": 0,

@@ -62,6 +62,7 @@ class Plane:
                     state=state,
                     priority=1,
                     spec=JobSpec.model_validate(work).model_dump(mode="json"),
+                    code=work.get("code"),
                     tags=[],
                     attempt=0,
                     restore_checkpoint=restore,

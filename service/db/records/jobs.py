@@ -26,6 +26,7 @@ class JobRecord(Record):
     held: bool
     priority: int
     spec: StoredSpec
+    code: str | None
     tags: list[str]
     attempt: int
     retries_used: int
