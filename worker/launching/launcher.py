@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -177,7 +178,8 @@ class AttemptLauncher:
             kept += self.lock_descriptors([device.uuid for device in launch.devices])
             clock.mark(StartMark.PREPARED)
             cold_reason = self._spawn(folder, kept, laid.secrets, record)
-            clock.write(folder, cold_reason)
+            with suppress(OSError):  # it runs by now, whether or not there is room to tell how it started
+                clock.write(folder, cold_reason)
         finally:
             if held is not None:
                 os.close(held)

@@ -69,7 +69,7 @@ def test_groups_columns_and_views(page: Page, submit: Submit, live_service: Live
     expect(page.get_by_role("columnheader", name="Project")).to_have_count(0)
     page.get_by_role("button", name="Views").click()
     page.get_by_role("menuitem", name="Save this view").click()
-    page.get_by_label("Name").fill("my sweeps")
+    page.get_by_role("textbox", name="Name").fill("my sweeps")
     page.get_by_role("button", name="Save it").click()
     page.get_by_label("Group by").select_option("")
     expect(names).to_have_count(4)

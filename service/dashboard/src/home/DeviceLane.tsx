@@ -24,15 +24,31 @@ const NAMED = 3;
 
 const at = ({ left, width }: Mark) => ({ left: `${left}%`, width: `${width}%` });
 
-/** The jobs of one device over time. */
-export const DeviceLane = memo(function DeviceLane({ device, node, jobs, reserved, window, use, person }: Props) {
+/** The jobs of one device over time, and how busy it was. */
+export function DeviceLane({ use, ...lane }: Props) {
+  const of = nameOf(lane);
+  return (
+    <div className="lane" role="group" aria-label={`${of} of ${lane.node.name}`}>
+      <DeviceTrack {...lane} />
+      {use !== undefined && (
+        <LaneUse device={keyOf(lane.node.name, lane.device.uuid)} of={of} use={use} window={lane.window} />
+      )}
+    </div>
+  );
+}
+
+const kindOf = (device: DeviceTimeline) => (device.kind === "gpu" ? "GPU" : "slot");
+
+const nameOf = ({ device }: Pick<Props, "device">) => `${kindOf(device)} ${device.index}`;
+
+/** The name and the jobs: what it costs to draw hundreds of them is not paid again when the use of devices comes. */
+const DeviceTrack = memo(function DeviceTrack({ device, node, jobs, reserved, window, person }: Omit<Props, "use">) {
   const { bars, rows } = laneOf(device, jobs, window);
   const now = place(window.now, window);
-  const kind = device.kind === "gpu" ? "GPU" : "slot";
   const closed = device.unusable !== null ? "unusable" : node.state === "online" ? null : node.state;
   return (
-    <div className="lane" role="group" aria-label={`${kind} ${device.index} of ${node.name}`}>
-      <span className="lane-name" data-closed={closed ?? undefined}>{kind} <b>{device.index}</b></span>
+    <>
+      <span className="lane-name" data-closed={closed ?? undefined}>{kindOf(device)} <b>{device.index}</b></span>
       <div className="lane-track" style={{ "--rows": rows } as React.CSSProperties}>
         {closed !== null && (
           <div
@@ -56,10 +72,7 @@ export const DeviceLane = memo(function DeviceLane({ device, node, jobs, reserve
         ))}
         <i className="lane-now" style={{ left: `${now}%` }} />
       </div>
-      {use !== undefined && (
-        <LaneUse device={keyOf(node.name, device.uuid)} of={`${kind} ${device.index}`} use={use} window={window} />
-      )}
-    </div>
+    </>
   );
 });
 

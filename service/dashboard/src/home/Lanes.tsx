@@ -162,7 +162,8 @@ interface NodeProps {
 
 const NodeLanes = memo(function NodeLanes({ node, timeline, window, uses, person }: NodeProps) {
   const jobs = useMemo(() => new Map(timeline.jobs.map((job) => [job.number, job])), [timeline]);
-  const reserved = reservedOf(timeline, node.name, window);
+  // The same array until something changes: lanes with hundreds of bars are drawn anew only then.
+  const reserved = useMemo(() => reservedOf(timeline, node.name, window), [timeline, node.name, window]);
   return (
     <section aria-label={`Lanes of ${node.name}`}>
       {(timeline.nodes.length > 1 || node.state !== "online") && (

@@ -17,7 +17,7 @@ from joserfc.jwk import KeySet, OctKey, RSAKey
 
 from service.errors import ProblemError
 from service.identity import oidc
-from service.identity.oidc import Attempt, OidcClient
+from service.identity.oidc import OidcAttempt, OidcClient
 from tests.support.live import Live, connect
 from tests.support.problems import kind
 from tests.support.wait import until
@@ -206,7 +206,7 @@ def test_a_provider_that_is_away_or_another_one_is_said(serve: Callable[..., Any
         assert live.anonymous.get(f"{PREFIX}/session/ways").json() == {"oidc": None}
 
 
-ATTEMPT = Attempt(state="s", nonce="n", verifier="v", until=0.0)
+ATTEMPT = OidcAttempt(state="s", nonce="n", verifier="v", until=0.0)
 CLIENT = OidcClient(issuer="https://login.example", client_id="yard", client_secret="hush")
 
 
