@@ -249,7 +249,7 @@ def test_code_that_no_job_needs_is_discarded(
     used = client.upload_snapshot(snapshot.take(folder))
     with data_plane.ctx.db.write() as tx:
         tx.execute(update(Snapshot).values(created_us=1))
-        tx.execute(update(Job).values(spec={"command": ["train.py"], "code": used}))
+        tx.execute(update(Job).values(spec={"command": ["train.py"], "code": used}, code=used))
     assert "(code 8 B)" in yard("quota", "ls").out
     assert "--code goes alone" in yard("discard", ended.job, "--code").err
     assert yard("discard", "--code").err.startswith("yard: nothing was discarded: with --yes")
