@@ -19,6 +19,7 @@ from service.api.publisher import Publisher
 from service.api.routes import (
     agent,
     checkpoints,
+    environments,
     groups,
     health,
     jobs,
@@ -71,6 +72,7 @@ ROUTERS = (
     groups.router,
     snapshots.router,
     stacks.router,
+    environments.router,
     queue.router,
     nodes.router,
     people.router,

@@ -482,8 +482,20 @@ class Attempt(Base):
     saved: Mapped[bool] = mapped_column(default=False, server_default=false())
     #: The moments of its start (`service.db.records.attempts.StoredStart`).
     start: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    #: What was installed for it, by the hash in `environments`.
+    environment: Mapped[str | None]
 
     __table_args__ = (UniqueConstraint("job_id", "number"), Index("ix_attempts_state", "state"))
+
+
+class Environment(Base):
+    """Python and packages that attempts have run with, once for all that had the same."""
+
+    __tablename__ = "environments"
+    sha256: Mapped[str] = mapped_column(primary_key=True)
+    #: `wire.Environment`.
+    content: Mapped[dict[str, Any]]
+    created_us: Mapped[int]
 
 
 class Member(Base):

@@ -1,7 +1,7 @@
 """Reports of a node about itself and its attempts, each report in one unit of work."""
 
 from service import lifecycle
-from service.attempts import memory, starts
+from service.attempts import environments, memory, starts
 from service.db.engine import Database
 from service.estimation.forecasts import Estimator
 from service.nodes import heartbeats, launches, registration
@@ -92,6 +92,14 @@ def take_notes(db: Database, now: int, attempt_id: AttemptId, message: wire.JobN
     """Store what the in-job part tells the job's owner."""
     with db.unit_of_work(now) as unit:
         lifecycle.take_notes(unit.tx, attempt_id, message.notes, unit.now)
+
+
+def take_environment(
+    db: Database, now: int, attempt_id: AttemptId, message: wire.EnvironmentReport
+) -> wire.EnvironmentAnswer:
+    """Store what is installed for the attempt; return whether the content is missing."""
+    with db.unit_of_work(now) as unit:
+        return wire.EnvironmentAnswer(missing=environments.take(unit.tx, attempt_id, message, unit.now))
 
 
 def settled(db: Database, now: int, node: str, attempt_id: AttemptId) -> wire.Settled:

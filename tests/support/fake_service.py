@@ -42,6 +42,7 @@ class FakeService:
         self.running: dict[str, int] = {}
         self.starts: dict[str, wire.NodeStart] = {}
         self.results: dict[str, wire.Result] = {}
+        self.environments: dict[str, wire.Environment] = {}
         self.settled: list[str] = []
         self.awaited: set[str] = set()
         self.logs: dict[tuple[str, int], bytearray] = defaultdict(bytearray)
@@ -174,6 +175,13 @@ def _routes(fake: FakeService) -> APIRouter:  # noqa: C901
     def result(attempt: str, message: wire.Result) -> None:
         fake.results[attempt] = message
         fake.assigned = [other for other in fake.assigned if other != attempt]
+
+    @router.post("/attempts/{attempt}/environment")
+    def environment(attempt: str, report: wire.EnvironmentReport) -> wire.EnvironmentAnswer:
+        if report.content is not None:
+            assert hashlib.sha256(report.content.encode()).hexdigest() == report.sha256
+            fake.environments[attempt] = wire.Environment.model_validate_json(report.content)
+        return wire.EnvironmentAnswer(missing=report.content is None)
 
     @router.post("/attempts/{attempt}/settled", response_model=wire.Settled)
     def settled(attempt: str) -> Any:

@@ -89,6 +89,11 @@ class Attempt:
         """What the in-job part has to tell the owner."""
         self._post("notes", wire.JobNotes(notes=[wire.JobNote(kind=kind, text=text, step=step)]))
 
+    def environment(self, environment: wire.Environment) -> None:
+        """What is installed for it."""
+        content = environment.model_dump_json()
+        self._post("environment", wire.EnvironmentReport(sha256=_hash(content.encode()), content=content))
+
     def end(self, **result: Any) -> None:
         """The attempt's result; by default exit code 0."""
         fields = {"kind": wire.ResultKind.EXITED, "started_us": self.started_us, "ended_us": now_us(), **result}

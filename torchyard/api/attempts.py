@@ -6,7 +6,7 @@ from enum import StrEnum
 from torchyard.api.base import Number, Resource
 from torchyard.api.jobs import HeldDevice, JobError
 from torchyard.states import AttemptState
-from torchyard.wire import ProcessStack
+from torchyard.wire import Environment, ProcessStack
 
 
 class Member(Resource):
@@ -304,3 +304,12 @@ class Stacks(Resource):
     """The ranks' own processes first."""
     left_out: int
     """Processes left out, for there are too many."""
+
+
+class JobEnvironment(Resource):
+    """``GET /jobs/{id}/environment``: what was installed for an attempt."""
+
+    attempt: int | None
+    """Number of the attempt; null: none of them has told."""
+    environment: Environment | None
+    """Python and packages; null: they are not known."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from rich.text import Text
 
-    from torchyard.api import Attempt, Event, Job, StartTiming
+    from torchyard.api import Attempt, Event, Job, JobEnvironment, StartTiming
     from torchyard.client.client import Client
 
 #: Seconds for which `cancel` waits to say what a job saved.
@@ -91,10 +91,16 @@ def show(
     timing: Annotated[
         bool, typer.Option("--timing", help="How its start went, from the request to the first step.")
     ] = False,
+    environment: Annotated[
+        bool, typer.Option("--environment", help="Python and the packages that were installed for it.")
+    ] = False,
     json: common.Json = False,
 ) -> None:
     """Show a job: its work, its history, its error."""
     with common.connect() as client:
+        if environment:
+            _show_environment(client.environment(job), json)
+            return
         if timing:
             _show_timing(client.timing(job), json)
             return
@@ -113,6 +119,15 @@ def show(
     _print_attempts(attempts)
     _print_events(events)
     print_error(found)
+
+
+def _show_environment(found: "JobEnvironment", json: bool) -> None:
+    from torchyard.cli import environment
+
+    if json:
+        common.print_json(found)
+    else:
+        environment.put(found)
 
 
 def _show_timing(starts: "list[StartTiming]", json: bool) -> None:

@@ -186,6 +186,11 @@ class Client(LogCalls, FileCalls, SweepCalls, SharingCalls, SecretCalls):
         """The job's attempts, oldest first."""
         return list(self._pages(api.Attempt, f"/jobs/{part(job)}/attempts", {}))
 
+    def environment(self, job: str, attempt: int | None = None) -> api.JobEnvironment:
+        """Return what was installed for an attempt, by default for the newest that has told."""
+        params = {} if attempt is None else {"attempt": attempt}
+        return self._get(api.JobEnvironment, f"/jobs/{part(job)}/environment", params)
+
     def timing(self, job: str) -> list[api.StartTiming]:
         """How the start of each of the job's attempts went, hop by hop, oldest first."""
         return list(self._pages(api.StartTiming, f"/jobs/{part(job)}/timing", {}))

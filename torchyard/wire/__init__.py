@@ -5,6 +5,13 @@ sizes are bytes. Every message may be sent twice.
 """
 
 from torchyard.wire.devices import Device, DeviceKind, LinkLevel, Topology
+from torchyard.wire.environment import (
+    MAX_ENVIRONMENT,
+    MAX_PACKAGES,
+    Environment,
+    EnvironmentAnswer,
+    EnvironmentReport,
+)
 from torchyard.wire.files import (
     CarriedFile,
     Carry,
@@ -53,6 +60,8 @@ __all__ = [
     "INBOX_PROBE",
     "LAUNCH_TASK",
     "MAX_DUMP",
+    "MAX_ENVIRONMENT",
+    "MAX_PACKAGES",
     "NUDGE_TASK",
     "PROTOCOL",
     "PROTOCOL_HEADER",
@@ -71,6 +80,9 @@ __all__ = [
     "Device",
     "DeviceKind",
     "DumpOrder",
+    "Environment",
+    "EnvironmentAnswer",
+    "EnvironmentReport",
     "FileRef",
     "Frame",
     "Go",

@@ -125,6 +125,19 @@ class ControlPlaneClient:
             if error.status not in {404, 405}:
                 raise
 
+    def environment(self, attempt: AttemptId, told: wire.EnvironmentReport) -> bool:
+        """Tell what is installed for the attempt; return whether the service lacks the content.
+
+        A service of the version before does not take it.
+        """
+        try:
+            answer = self._post(_attempt(attempt, "environment"), told)
+        except RequestRefusedError as error:
+            if error.status not in {404, 405}:
+                raise
+            return False
+        return wire.EnvironmentAnswer.model_validate_json(answer.content).missing
+
     def settled(self, attempt: AttemptId) -> bool:
         """Everything of the attempt is stored: the node forgets it. Whether the job's next attempt wants its files."""
         answer = self._request("POST", _attempt(attempt, "settled"))

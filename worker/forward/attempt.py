@@ -17,7 +17,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from torchyard import wire
@@ -30,6 +30,7 @@ from worker.exceptions import RequestRefusedError
 from worker.forward import results, upload_stream
 from worker.forward.blobs import BlobSender
 from worker.forward.checkpoints import CheckpointForwarder, CheckpointSink
+from worker.forward.environments import EnvironmentForwarder, EnvironmentReader, EnvironmentSink, interpreter_of
 from worker.forward.logs import LogForwarder, LogSink
 from worker.forward.metrics import MetricForwarder, MetricSink
 from worker.forward.notes import NoteForwarder, NoteSink
@@ -56,7 +57,7 @@ DEFAULT_LOG_LIMIT: Final = 2**30
 logger = logging.getLogger(__name__)
 
 
-class FollowerService(LogSink, MetricSink, CheckpointSink, NoteSink, OutputSink, Protocol):
+class FollowerService(LogSink, MetricSink, CheckpointSink, NoteSink, OutputSink, EnvironmentSink, Protocol):
     """Requests that a follower makes to the control plane."""
 
     def running(self, attempt: AttemptId, started_us: int, start: wire.NodeStart | None = None) -> None: ...
@@ -105,6 +106,8 @@ class FollowerTools:
     limits: Callable[[], OutputLimits] = OutputLimits
     #: Bytes of disk that an attempt may take; None: no limit.
     disk_limit: Callable[[], int | None] = lambda: None
+    #: What is installed for the interpreters of jobs.
+    environments: EnvironmentReader = field(default_factory=EnvironmentReader)
 
 
 class Follower:
@@ -166,9 +169,16 @@ class Follower:
             UploadStream(f"{attempt} notes", NoteForwarder(tools.service, attempt, folder, owner=owner).pump),
         ]
         self._growing_stream = UploadStream(f"{attempt} written files", self._outputs.growing.pump)
+        installed = EnvironmentForwarder(
+            tools.service, attempt, interpreter_of(launch), tools.environments, spawn=tools.spawn, now=tools.now
+        )
+        self._environment_stream = UploadStream(f"{attempt} environment", lambda: installed.pump(ended=self._ended))
+        #: What they wait for is done in the background.
+        self._unhurried = (self._streams[2], self._environment_stream)
         self._disk_stream = UploadStream(f"{attempt} disk", DiskWatch(self._folder, tools.disk_limit, tools.spawn).pump)
         self._result_stream = UploadStream(f"{attempt} result", self._send_result)
-        self._rest = [*self._streams, UploadStream(f"{attempt} outputs", self._outputs.pump)]
+        outputs = UploadStream(f"{attempt} outputs", self._outputs.pump)
+        self._rest = [*self._streams, outputs, self._environment_stream]
         self._settled_stream = UploadStream(f"{attempt} settled", self._send_settled)
 
     def _launch(self) -> dict[str, Any]:
@@ -244,7 +254,7 @@ class Follower:
             self._tools.finalize_lost(self._folder.attempt_id)
             return self._end() if self._folder.has_result() else SILENT_S
         now = self._tools.now()
-        beside = (self._start_stream, self._growing_stream, self._disk_stream)
+        beside = (self._start_stream, self._growing_stream, self._disk_stream, self._environment_stream)
         upload_stream.run_all((self._running_stream, *self._streams, *beside), now)
         return TICK_S
 
@@ -271,7 +281,7 @@ class Follower:
         """Nobody writes any more."""
         self._close_watch()
         self._ended = True
-        for stream in self._streams:
+        for stream in (*self._streams, self._environment_stream):
             stream.drained = False
         return self._enter(self._drain)
 
@@ -358,8 +368,8 @@ class Follower:
         return False
 
     def _pause(self, streams: list[UploadStream], now: float) -> float:
-        """Metrics and logs go on at once; checkpoints are waited for, since they are stored in the background."""
+        """Metrics and logs go on at once; what is done in the background is waited for."""
         busy = [one for one in streams if not one.drained]
-        if busy == [self._streams[2]]:
+        if busy and all(one in self._unhurried for one in busy):
             return max(BACKGROUND_S, upload_stream.pause(busy, now))
         return upload_stream.pause(busy, now)

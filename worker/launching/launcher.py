@@ -443,6 +443,7 @@ def launch_record(
     ranks = prepare.ranks(launch)
     return {
         "argv": command,
+        "python": str(laid.python.path),
         "env": env,
         # torchrun looks for modules in its own working folder; the wrapper takes the ranks to theirs.
         "cwd": str(logs if torchrun else laid.cwd),

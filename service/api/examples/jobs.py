@@ -8,7 +8,7 @@ from service.api.examples.moments import at
 from torchyard import api
 from torchyard.spec import JobSpec, Priority
 from torchyard.states import AttemptState, JobState
-from torchyard.wire import DeviceKind, FileRef, Frame, ProcessStack, ThreadStack
+from torchyard.wire import DeviceKind, Environment, FileRef, Frame, ProcessStack, ThreadStack
 
 JOB_ID = "job-01jd6z3k8w5r2m9q4t7v0x1y2z"
 GROUP_ID = "grp-01jd6z3k8w5r2m9q4t7v0x1y30"
@@ -208,6 +208,14 @@ MODELS: tuple[BaseModel, ...] = (
     api.PruneSnapshots(discarded=True),
     api.RemovedCode(snapshots=2, size=3_500_000),
     api.MissingBlobs(id=SNAPSHOT_ID, missing=[SHA256], committed=False),
+    api.JobEnvironment(
+        attempt=1,
+        environment=Environment(
+            interpreter="/home/ada/venv/bin/python",
+            python="3.11.9",
+            packages={"numpy": "2.1.0", "torch": "2.13.0+cu126"},
+        ),
+    ),
     api.Stacks(
         attempt=1,
         node="box",

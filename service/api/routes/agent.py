@@ -165,6 +165,13 @@ def take_notes(attempt_id: AttemptId, message: wire.JobNotes, ctx: Ctx, node: No
         reports.take_notes(ctx.db, ctx.now_us(), attempt_id, message)
 
 
+@router.post("/attempts/{attempt_id}/environment")
+def take_environment(attempt_id: AttemptId, message: wire.EnvironmentReport, ctx: Ctx, node: Node) -> Response:
+    """Take what is installed for the attempt on its first node; answered by whether the content is missing."""
+    _check_node_rank(memory.of_node(ctx.db, ctx.memory, attempt_id, node), 0, node)
+    return answer(reports.take_environment(ctx.db, ctx.now_us(), attempt_id, message))
+
+
 @router.post("/attempts/{attempt_id}/settled")
 def settled(attempt_id: AttemptId, ctx: Ctx, node: Node) -> Response:
     """The node has sent everything of the attempt and forgets it; answered by whether its files are wanted there."""

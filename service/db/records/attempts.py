@@ -70,6 +70,7 @@ class AttemptRecord(Record):
     carried_from: AttemptId | None
     saved: bool
     start: StoredStart | None
+    environment: str | None
 
 
 class ClaimedOn(BaseModel, frozen=True):

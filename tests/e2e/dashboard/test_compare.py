@@ -12,6 +12,7 @@ from playwright.sync_api import Page, expect
 
 from tests.support.live import Live
 from tests.support.scripted import Agent
+from torchyard import wire
 
 pytestmark = pytest.mark.browser
 Submit = Callable[..., dict[str, Any]]
@@ -39,6 +40,8 @@ def runs(submit: Submit, node: Agent, live_service: Live) -> list[int]:
     for at, code in enumerate((first, second)):
         job = submit(name=f"run-{at}", code=code, env={"SEED": str(at)}, time_limit=f"{at + 1}h")
         attempt = node.start()
+        packages = {"numpy": "2.1", "torch": f"2.{12 + at}.0"}
+        attempt.environment(wire.Environment(interpreter="/v/bin/python", python="3.11.9", packages=packages))
         attempt.report(range(2000), loss=lambda step, at=at: 2.0 / (1 + step / 100) + at, val__accuracy=0.5 + at / 10)
         attempt.end()
         numbers.append(int(job["number"]))
@@ -85,6 +88,8 @@ def test_curves_table_and_differences(page: Page, runs: list[int], tmp_path: Pat
     expect(differs.get_by_text("env.SEED")).to_have_count(0)
     differs.get_by_role("button", name="Environment").click()
     expect(differs.get_by_text("env.SEED")).to_be_visible()
+    expect(differs.locator("dl").last.locator("dt")).to_have_text(["torch"])
+    expect(differs.locator("dl").last.locator("code")).to_have_text(["2.12.0", "2.13.0"])
     differs.get_by_role("button", name="Code").click()
     expect(differs.locator("summary")).to_have_text(["added new.py", "changed train.py"])
     differs.get_by_text("train.py").click()
@@ -108,6 +113,8 @@ def test_a_rerun_shows_its_code_and_what_it_has_changed(
     code = uploaded(live_service.client, train__py="lr = 0.5\n", same__py="pass\n")
     changes = {"code": code, "time_limit": "3h"}
     again = live_service.client.post(f"/api/v1/jobs/{runs[0]}/rerun", json={"changes": changes}).raise_for_status()
+    packages = {"scipy": "1.14", "torch": "2.12.0"}
+    node.start().environment(wire.Environment(interpreter="/v/bin/python", python="3.12.1", packages=packages))
     page.goto(f"/jobs/{again.json()['number']}/spec")
     changed = page.get_by_role("region", name=f"Changed since job {runs[0]}")
     expect(changed.locator("dt")).to_have_text(["time_limit"])
@@ -118,5 +125,10 @@ def test_a_rerun_shows_its_code_and_what_it_has_changed(
     expect(shown.get_by_role("region", name="same.py")).to_contain_text("pass")
     shown.get_by_role("button", name="Changes since the job before").click()
     expect(shown.locator("[data-kind=removed]").first).to_contain_text("lr = 0.1")
+    installed = page.get_by_role("region", name="Environment", exact=True)
+    expect(installed.locator("dt")).to_have_text(["Python", "numpy", "scipy"])
+    expect(installed.locator("ins")).to_have_text(["3.12.1", "not installed", "1.14"])
+    installed.get_by_label("Filter packages").fill("Sci")
+    expect(installed.locator("li")).to_have_text(["scipy 1.14"])
     page.get_by_role("link", name="Compare both").click()
     expect(page).to_have_url(re.compile("/compare"))

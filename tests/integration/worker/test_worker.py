@@ -2,7 +2,9 @@
 
 import json
 import os
+import platform
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -79,6 +81,22 @@ def test_the_start_is_told_from_the_message_to_the_first_instruction(box: Yard) 
     names = ("claiming", "claimed", "prepared", "shim", "started")
     assert [start.marks[wire.StartMark(name)] for name in names] == sorted(start.marks.values())
     assert (start.warm, start.cold_reason) == (False, "warm start is off on this node (TORCHYARD_WARM_START)")
+
+
+def test_what_is_installed_is_told(box: Yard, tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True)
+    (site,) = (tmp_path / "venv/lib").glob("python3.*/site-packages")
+    (site / "Some_Thing-1.2.dist-info").mkdir()
+    box.start()
+    talker = ["python", "-I", "-S", "-u", "-c", TALKER]
+    attempt = box.fake.assign(talker, launcher="python", python=str(tmp_path / "venv"))
+    box.send(attempt)
+    found = until(lambda: box.fake.environments.get(attempt), seconds=30, what="the environment")
+    go(box, attempt)
+    box.settled(attempt)
+    assert found.interpreter == str(tmp_path / "venv/bin/python")
+    assert found.python == platform.python_version()
+    assert (found.packages, found.error) == ({"some-thing": "1.2"}, None)
 
 
 def test_what_a_killed_program_leaves_among_its_temporary_files_goes_with_the_run(box: Yard) -> None:

@@ -90,6 +90,16 @@ export function useCode(jobs: readonly string[]) {
   });
 }
 
+/** What was installed for jobs, in the order of the jobs. */
+export function useEnvironments(jobs: readonly string[]) {
+  return useQueries({
+    queries: jobs.map((id) => ({
+      queryKey: ["job", id, "environment"],
+      queryFn: () => unwrap(client.GET("/api/v1/jobs/{job_id}/environment", { params: { path: { job_id: id } } })),
+    })),
+  });
+}
+
 /** Larger files are downloaded, not shown. */
 export const SHOWN_BYTES = 1024 * 1024;
 

@@ -88,6 +88,21 @@ export function useStarts(job: Job) {
   });
 }
 
+/** What was installed for the newest attempt that has told. */
+export function useEnvironment(job: Job) {
+  const liveness = useLiveness(job);
+  return useQuery({
+    queryKey: ["job", job.id, "environment", versionKey(job)],
+    queryFn: () => unwrap(client.GET("/api/v1/jobs/{job_id}/environment", ofJob(job.id))),
+    enabled: job.attempt > 0,
+    ...liveness,
+    // No event tells that it has come.
+    refetchInterval: ({ state }) => (
+      !isFinal(job.state) && state.data?.environment === null ? POLL_MS : liveness.refetchInterval
+    ),
+  });
+}
+
 export function useAttempts(job: Job) {
   return useQuery({
     queryKey: ["job", job.id, "attempts", versionKey(job)],

@@ -1,8 +1,10 @@
 import { useMemo, useState } from "react";
 
-import { useCode } from "../api/compare";
+import { useCode, useEnvironments } from "../api/compare";
 import type { CodeFile, Job } from "../api/types";
 import { type Difference, differences, isEnvironment } from "../lib/differences";
+import { plural } from "../lib/format";
+import { packageDifferences } from "../lib/packages";
 import type { Run } from "../lib/runs";
 import { Notice } from "../ui/Notice";
 import { Panel } from "../ui/Panel";
@@ -13,6 +15,7 @@ const KINDS = [
   { key: "spec", label: "Spec" }, { key: "code", label: "Code" }, { key: "environment", label: "Environment" },
 ] as const;
 type Kind = (typeof KINDS)[number]["key"];
+const SAME_FIELDS = "All runs have the same variables and environment in their specs.";
 /** Runs that are named for one value. */
 const NAMED = 12;
 
@@ -30,7 +33,8 @@ export function Differences({ jobs, runs }: Props) {
     <Panel title="What differs" tools={<Segments label="Differences of" options={KINDS} value={kind} onChange={setKind} />}>
       {kind === "code"
         ? <CodeDifferences jobs={jobs} runs={runs} />
-        : <Fields found={shown} runs={runs} kind={kind} />}
+        : <Fields found={shown} runs={runs} none={kind === "spec" ? "All runs have the same spec." : SAME_FIELDS} />}
+      {kind === "environment" && <PackageDifferences jobs={jobs} runs={runs} />}
     </Panel>
   );
 }
@@ -39,10 +43,17 @@ function withParameters(job: Job): Record<string, unknown> {
   return job.parameters == null ? job.spec : { ...job.spec, parameters: job.parameters };
 }
 
-function Fields({ found, runs, kind }: { found: readonly Difference[]; runs: readonly Run[]; kind: Kind }) {
-  if (found.length === 0) {
-    return <p className="soft pad">All runs have the same {kind === "spec" ? "spec" : "variables and environment"}.</p>;
-  }
+interface FieldsProps {
+  found: readonly Difference[];
+  runs: readonly Run[];
+  /** Said where nothing differs. */
+  none: string;
+  /** Said of a run that lacks a field. */
+  absent?: string;
+}
+
+function Fields({ found, runs, none, absent = "not set" }: FieldsProps) {
+  if (found.length === 0) return <p className="soft pad">{none}</p>;
   return (
     <dl className="differences">
       {found.map(({ path, values }) => (
@@ -50,13 +61,37 @@ function Fields({ found, runs, kind }: { found: readonly Difference[]; runs: rea
           <dt>{path}</dt>
           {values.map(({ text, of }) => (
             <dd key={text}>
-              <code>{text === "" ? <span className="faint">not set</span> : text}</code>
+              <code>{text === "" ? <span className="faint">{absent}</span> : text}</code>
               <Chips runs={of.flatMap((at) => runs[at] ?? [])} />
             </dd>
           ))}
         </div>
       ))}
     </dl>
+  );
+}
+
+/** Python and packages that are not the same in all runs. */
+function PackageDifferences({ jobs, runs }: Props) {
+  const asked = useEnvironments(useMemo(() => jobs.map((job) => job.id), [jobs]));
+  const error = asked.find((one) => one.error !== null)?.error;
+  if (error !== undefined) return <Notice error={error} />;
+  const found = asked.flatMap(({ data }) => (data === undefined ? [] : [data.environment]));
+  if (found.length < jobs.length) return <p className="soft pad">Reading…</p>;
+  const unknown = found.filter((one) => one === null).length;
+  return (
+    <>
+      <h3 className="environment-head">Installed packages</h3>
+      {unknown < jobs.length && (
+        <Fields
+          found={packageDifferences(found)}
+          runs={runs}
+          none="Python and packages are the same."
+          absent="not installed"
+        />
+      )}
+      {unknown > 0 && <p className="faint pad">They are not known of {plural(unknown, "run")}.</p>}
+    </>
   );
 }
 

@@ -2,7 +2,7 @@ import { Link } from "@tanstack/react-router";
 import { type ReactNode, useMemo } from "react";
 
 import type { Job } from "../api/types";
-import { differences } from "../lib/differences";
+import { type Difference, differences } from "../lib/differences";
 import { Panel } from "../ui/Panel";
 
 interface Props {
@@ -19,23 +19,27 @@ export function SpecChanges({ before, after, tools }: Props) {
     <Panel title={`Changed since job ${before.number}`} tools={tools}>
       {found.length === 0
         ? <p className="soft pad">The spec is that of <JobOf job={before} />.</p>
-        : (
-            <dl className="differences">
-              {found.map(({ path, values }) => (
-                <div key={path}>
-                  <dt>{path}</dt>
-                  <dd><del>{textOf(values, 0)}</del> <ins>{textOf(values, 1)}</ins></dd>
-                </div>
-              ))}
-            </dl>
-          )}
+        : <Changes found={found} absent="not set" />}
     </Panel>
   );
 }
 
-function textOf(values: readonly { text: string; of: number[] }[], which: number): string {
-  const text = values.find(({ of }) => of.includes(which))?.text ?? "";
-  return text === "" ? "not set" : text;
+/** What each of two has; `absent` is said of one that lacks it. */
+export function Changes({ found, absent }: { found: readonly Difference[]; absent: string }) {
+  const textOf = ({ values }: Difference, which: number) => {
+    const text = values.find(({ of }) => of.includes(which))?.text ?? "";
+    return text === "" ? absent : text;
+  };
+  return (
+    <dl className="differences">
+      {found.map((one) => (
+        <div key={one.path}>
+          <dt>{one.path}</dt>
+          <dd><del>{textOf(one, 0)}</del> <ins>{textOf(one, 1)}</ins></dd>
+        </div>
+      ))}
+    </dl>
+  );
 }
 
 function JobOf({ job }: { job: Job }) {

@@ -5,14 +5,16 @@ import type { Job } from "../api/types";
 import { Spec } from "./Spec";
 import { SpecChanges } from "./SpecChanges";
 import { SpecCode } from "./SpecCode";
+import { SpecEnvironment } from "./SpecEnvironment";
 
-/** What was submitted: the spec and the code, each with what differs from the job that it is a rerun of. */
+/** Spec, code and what was installed, each with what differs from the job that it is a rerun of. */
 export function SpecTab({ job }: { job: Job }) {
   return (
     <>
       {job.rerun_of !== null && <FromParent job={job} parent={job.rerun_of} />}
       <Spec spec={job.spec} />
       <SpecCode job={job} />
+      <SpecEnvironment job={job} />
     </>
   );
 }

@@ -58,7 +58,9 @@ ALLOWED = {
     ],
     "a descriptor, not a path": ["attempts/tree", "monitoring/disk", "trackers/find"],
     "a method of ours of the same name": ["forward/bringer", "forward/written"],
-    "runs as the job's user": ["forkserver/packages", "forkserver/program", "forkserver/ranks", "shim/rank"],
+    "runs as the job's user": [
+        *("forkserver/packages", "forkserver/program", "forkserver/ranks", "monitoring/installed", "shim/rank"),
+    ],
 }
 
 

@@ -45,6 +45,10 @@ class Service:
     def notes(self, attempt: str, notes: wire.JobNotes) -> None:
         self._called("notes")
 
+    def environment(self, attempt: str, told: wire.EnvironmentReport) -> bool:
+        self._called("environment")
+        return False
+
     def settled(self, attempt: str) -> bool:
         self._called("settled")
         return False
@@ -178,6 +182,17 @@ def test_running_is_told_once_and_streams_flow_meanwhile(world: World) -> None:
     world.end()
     world.run(follower)
     assert world.service.calls == ["running", "log", "result", "settled"]
+
+
+def test_what_is_installed_is_told_once_and_does_not_hold_up_the_result(world: World) -> None:
+    launch = {"python": "/none/bin/python", "argv": ["true"], "env": {}, "torchrun": False}
+    world.folder.write_launch(launch | {"uid": None, "gid": None, "groups": None})
+    follower = world.follower()
+    world.speak()
+    world.run(follower, until="running")
+    world.end()
+    world.run(follower)
+    assert world.service.calls == ["running", "result", "environment", "settled"]
 
 
 def test_a_job_that_takes_too_much_disk_is_to_fail(world: World) -> None:

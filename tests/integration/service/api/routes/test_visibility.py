@@ -22,6 +22,7 @@ from tests.support import scripted
 from tests.support.live import Live
 from tests.support.problems import kind
 from tests.support.snapshots import snapshot
+from torchyard import wire
 from torchyard.api import PREFIX
 
 #: Projects by visibility, and who of the roles may read ada's jobs in them beside her and the administrator.
@@ -34,7 +35,7 @@ OF_JOB = {
 }
 OF_JOB |= {f"/jobs/{{job_id}}{rest}" for rest in ("/logs", "/logs/streams", "/logs/stream", "/metrics", "/telemetry")}
 OF_JOB |= {"/jobs/{job_id}/outputs/{name:file}", "/checkpoints/{checkpoint_id}", "/metrics/curves"}
-OF_JOB |= {"/jobs/{job_id}/timing", "/jobs/{job_id}/link"}
+OF_JOB |= {"/jobs/{job_id}/timing", "/jobs/{job_id}/link", "/jobs/{job_id}/environment"}
 OF_JOB |= {
     f"/jobs/{{job_id}}{rest}" for rest in ("/logs/index", "/logs/search", "/logs/file", "/code", "/code/{name:file}")
 }
@@ -149,6 +150,7 @@ def worked(live: Live, ada: httpx.Client, agent: scripted.Agent, project: str) -
     attempt.checkpoint(2, {"state.pt": f"state-{mark}".encode()}, **{f"metric-{mark}": 0.5})
     attempt.output({f"file-{mark}": f"content-{mark}".encode()})
     agent.sample({f"sample-{mark}": 1.0}, attempt)
+    attempt.environment(wire.Environment(interpreter=f"/{mark}/bin/python", packages={f"package-{mark}": "1.0"}))
     attempt.end(exit_code=1, failed_rank=0, message=f"error-{mark}", traceback=f"traceback-{mark}")
     running = submitted(ada, project, resources={"gpus": 1})
     holding = agent.start()
