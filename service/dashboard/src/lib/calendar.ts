@@ -1,4 +1,5 @@
 import type { Reservation } from "../api/types";
+import { stack } from "./stacking";
 
 /** A day of the viewer's calendar, from midnight to midnight, in milliseconds. */
 export interface Day {
@@ -53,16 +54,14 @@ export function rowsOf(all: readonly Reservation[], nodes: readonly string[], da
 }
 
 function rowOf(node: string, shown: readonly Reservation[], days: readonly Day[]): CalendarRow {
-  const free: number[] = [];
-  const bars = shown.map((reservation) => {
-    const [starts, ends] = [Date.parse(reservation.starts_at), Date.parse(reservation.ends_at)];
-    const found = free.findIndex((until) => until <= starts);
-    const line = found < 0 ? free.length : found;
-    free[line] = ends;
-    const left = before(starts, days);
-    return { reservation, left, width: before(ends, days) - left, line };
+  const starts = (one: Reservation) => Date.parse(one.starts_at);
+  const ends = (one: Reservation) => Date.parse(one.ends_at);
+  const { stacked, rows } = stack(shown, starts, ends);
+  const bars = stacked.map(({ item, row }) => {
+    const left = before(starts(item), days);
+    return { reservation: item, left, width: before(ends(item), days) - left, line: row };
   });
-  return { node, bars, lines: Math.max(1, free.length) };
+  return { node, bars, lines: rows };
 }
 
 /** A moment as a field for local times has it: `2026-11-26T14:30`. */

@@ -1,4 +1,5 @@
 import type { DeviceTimeline, Reservation, Timeline, TimelineJob } from "../api/types";
+import { stack } from "./stacking";
 
 const HOUR_MS = 3_600_000;
 /** Hours to come that are shown, as a share of those that are past. */
@@ -139,14 +140,9 @@ function joined(bars: readonly Bar[]): Bar[] {
 
 /** Jobs that share the device, one below the other. */
 function stacked(bars: readonly Bar[]): Lane {
-  const free: number[] = [];
-  const placed = bars.map((bar) => {
-    const found = free.findIndex((until) => until <= bar.left);
-    const row = found < 0 ? free.length : found;
-    free[row] = bar.endsAt === null ? Infinity : bar.left + bar.width;
-    return { ...bar, row };
-  });
-  return { bars: placed, rows: Math.max(1, free.length) };
+  const ends = (bar: Bar) => (bar.endsAt === null ? Infinity : bar.left + bar.width);
+  const { stacked: found, rows } = stack(bars, (bar) => bar.left, ends);
+  return { bars: found.map(({ item, row }) => ({ ...item, row })), rows };
 }
 
 /** What is drawn of a device. */
