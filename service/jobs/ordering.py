@@ -68,8 +68,8 @@ def _key(column: str, now_us: int) -> Any:
 
 
 def _versions(tx: Connection, numbers: list[int]) -> list[JobVersion]:
-    rows = JobVersion.all(tx.execute(select(*COLUMNS).where(Job.number.in_(numbers))))
-    return sorted(rows, key=lambda row: numbers.index(row.number))
+    rows = {row.number: row for row in JobVersion.all(tx.execute(select(*COLUMNS).where(Job.number.in_(numbers))))}
+    return [rows[number] for number in numbers]
 
 
 def _write(cursor: _Cursor) -> str:

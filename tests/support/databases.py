@@ -1,13 +1,16 @@
-"""What other programs do to the database."""
+"""Databases of a test module's own, and what other programs do to a database."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 
 import psycopg
+import pytest
 from sqlalchemy import make_url
 
+from service.bootstrap import migrate
 from service.db.engine import Database
+from tests.support import postgres
 
 
 @contextmanager
@@ -23,3 +26,27 @@ def locked(db: Database) -> Iterator[None]:
     with psycopg.connect(plain) as other:
         other.execute("LOCK TABLE jobs IN EXCLUSIVE MODE")
         yield
+
+
+@contextmanager
+def filled(
+    request: pytest.FixtureRequest, factory: pytest.TempPathFactory, fill: Callable[[Database], None]
+) -> Iterator[Database]:
+    """A database that is filled once, of the kind that the fixture's parameter names."""
+    if request.param == "sqlite":
+        url = f"sqlite:///{factory.mktemp('filled') / 'x.db'}"
+        migrate(url)
+        with _filled(url, fill) as db:
+            yield db
+        return
+    server: postgres.Server = request.getfixturevalue("postgres_server")
+    with server.database(migrated=True) as url, _filled(url, fill) as db:
+        yield db
+
+
+@contextmanager
+def _filled(url: str, fill: Callable[[Database], None]) -> Iterator[Database]:
+    db = Database(url)
+    fill(db)
+    yield db
+    db.dispose()

@@ -9,19 +9,10 @@ from sqlalchemy import Connection, select, update
 from service.db.engine import Database
 from service.db.models import Job
 from service.errors import ProblemError
-from service.identity.callers import Caller
 from service.jobs import find, ordering
 from tests.support import box
+from tests.support.submissions import ADA
 
-ADMIN = Caller(
-    user_id="user-ada",
-    name="ada",
-    admin=True,
-    scopes=frozenset({"admin"}),
-    node=None,
-    token_id="-",
-    projects=frozenset(),
-)
 NOW = 10_000
 
 
@@ -47,7 +38,7 @@ def pages(tx: Connection, order: ordering.Order, limit: int, filters: find.Filte
     for later in range(20):
         span = find.Span(limit=limit, cursor=cursor)
         # What runs gets older while one turns the pages.
-        rows, cursor = ordering.page(tx, ADMIN, filters, span, order, NOW + 500 * later)
+        rows, cursor = ordering.page(tx, ADA, filters, span, order, NOW + 500 * later)
         found += [row.number for row in rows]
         if cursor is None:
             return found
@@ -74,7 +65,7 @@ def test_pages_follow_each_other_in_the_order_of_a_column(jobs: Database, order:
         whole = expected(tx, order)
         for limit in (1, 5, 12):
             assert pages(tx, order, limit, find.Filters()) == whole
-        rows, _ = ordering.page(tx, ADMIN, find.Filters(), find.Span(limit=3, offset=4), order, NOW)
+        rows, _ = ordering.page(tx, ADA, find.Filters(), find.Span(limit=3, offset=4), order, NOW)
         assert [row.number for row in rows] == whole[4:7]
 
 
@@ -90,5 +81,5 @@ def test_filters_hold_in_such_an_order(jobs: Database) -> None:
 @pytest.mark.parametrize("cursor", ["7", "", "W10=", "WyJhIiwxLDFd", "WzEsMSwwXXg=", "é"])
 def test_a_cursor_of_another_list_is_refused(jobs: Database, cursor: str) -> None:
     with jobs.read() as tx, pytest.raises(ProblemError) as refused:
-        ordering.page(tx, ADMIN, find.Filters(), find.Span(limit=1, cursor=cursor), "priority", NOW)
+        ordering.page(tx, ADA, find.Filters(), find.Span(limit=1, cursor=cursor), "priority", NOW)
     assert refused.value.errors[0].field == "cursor"

@@ -8,24 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, delete, func, insert, or_, select, update
 
-from service.bootstrap import migrate
 from service.db.engine import Database
 from service.db.models import Job
-from service.identity.callers import Caller
 from service.jobs import find, text_search
-from tests.support import box, postgres
+from tests.support import box, databases
+from tests.support.submissions import ADA
 from torchyard.ids import new_id
 from torchyard.states import JobState
 
-ADMIN = Caller(
-    user_id="user-ada",
-    name="ada",
-    admin=True,
-    scopes=frozenset({"admin"}),
-    node=None,
-    token_id="-",
-    projects=frozenset(),
-)
 JOBS = 200
 WORDS = ("resnet", "ResNet", "bert", "a", "ab", "aaaa", "unet.v2", "x_1", "0")
 
@@ -55,26 +45,14 @@ def read_one_by_one(tx: Connection, words: str) -> list[int]:
 
 def found(tx: Connection, words: str, **filters: Any) -> list[int]:
     span = find.Span(limit=find.MAX_PAGE)
-    return [row.number for row in find.page(tx, ADMIN, find.Filters(q=words, **filters), span)[0]]
+    return [row.number for row in find.page(tx, ADA, find.Filters(q=words, **filters), span)[0]]
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def many(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A database with jobs, for all examples."""
-    if request.param == "sqlite":
-        url = f"sqlite:///{tmp_path_factory.mktemp('names') / 'x.db'}"
-        migrate(url)
-        db = Database(url)
-        add_jobs(db)
+    with databases.filled(request, tmp_path_factory, add_jobs) as db:
         yield db
-        db.dispose()
-        return
-    server: postgres.Server = request.getfixturevalue("postgres_server")
-    with server.database(migrated=True) as url:
-        db = Database(url)
-        add_jobs(db)
-        yield db
-        db.dispose()
 
 
 @pytest.fixture
@@ -106,7 +84,7 @@ def test_a_text_that_many_names_have_is_found_in_the_order_of_the_list(many: Dat
         assert found(tx, "resnet") == read_one_by_one(tx, "resnet") != []
         last = found(tx, "resnet")[-1]
         span = find.Span(limit=1, order="oldest")
-        assert [row.number for row in find.page(tx, ADMIN, find.Filters(q="resnet"), span)[0]] == [last]
+        assert [row.number for row in find.page(tx, ADA, find.Filters(q="resnet"), span)[0]] == [last]
 
 
 @pytest.mark.usefixtures("few_suffice")
@@ -128,7 +106,7 @@ def test_other_filters_and_counts_hold_beside_a_text(many: Database) -> None:
         assert found(tx, "bert-ab", state=[JobState.RUNNING, JobState.FAILED]) == []
         assert found(tx, "bert-ab", tag=["", "t"]) == expected
         assert found(tx, "bert-ab", tag=["t"]) == []
-        assert find.counts(tx, ADMIN, find.Filters(q="bert-ab")) == find.Counts(
+        assert find.counts(tx, ADA, find.Filters(q="bert-ab")) == find.Counts(
             states={JobState.QUEUED: len(expected)}, more=[]
         )
 
@@ -151,7 +129,7 @@ def test_a_short_text_is_looked_for_page_by_page(many: Database, monkeypatch: py
         left_out = tx.scalars(select(func.max(Job.number))).one() - 50
         assert text_search.candidates(tx, "ab") is None
         assert found(tx, "ab") == [number for number in read_one_by_one(tx, "ab") if number > left_out]
-        _, following = find.page(tx, ADMIN, find.Filters(q="ab"), find.Span(limit=find.MAX_PAGE))
+        _, following = find.page(tx, ADA, find.Filters(q="ab"), find.Span(limit=find.MAX_PAGE))
         assert following == str(left_out + 1)
 
 
