@@ -1,4 +1,4 @@
-"""Use of all devices over time, as the lanes show it: a few samples of each part of it are read, not all."""
+"""Use of all devices over time, as the lanes show it: a few samples of each bucket are read, not all."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,37 +16,37 @@ from service.nodes import listing
 from torchyard import api
 from torchyard.wire import DeviceKind
 
-#: Parts of the time: more than a lane of a usual screen shows apart.
-PARTS = 180
-#: Samples that are read of a part at most.
+#: Buckets of an answer: more than a lane of a usual screen shows apart.
+BUCKETS = 180
+#: Samples that are read of a bucket at most.
 SAMPLES = 8
-#: An answer is given again until the clock has gone on by so much of a part.
+#: An answer is given again until the clock has gone on by so much of a bucket.
 SHARE_KEPT = 4
 HOUR_S = 3600
 SECOND_US = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parts:
-    """Equal parts of the time; the last one holds the present."""
+class TimeBuckets:
+    """Equal buckets of time; the last one holds the present."""
 
     since_us: int
     width_us: int
 
     @classmethod
-    def until(cls, now: int, hours: int) -> "Parts":
-        """Return the parts of the last hours. They begin at multiples of their width, so that most of them stay."""
-        width_us = hours * HOUR_S * SECOND_US // PARTS
-        return cls(since_us=(now // width_us - PARTS) * width_us, width_us=width_us)
+    def until(cls, now: int, hours: int) -> "TimeBuckets":
+        """Return the buckets of the last hours. They begin at multiples of their width, so that most of them stay."""
+        width_us = hours * HOUR_S * SECOND_US // BUCKETS
+        return cls(since_us=(now // width_us - BUCKETS) * width_us, width_us=width_us)
 
     def means(self, points: Iterable[tuple[int, float | None]]) -> list[int | None]:
-        """Return the mean of each part, rounded; None where no point has a value."""
+        """Return the mean of each bucket, rounded; None where no point has a value."""
         known = [(time_us, value) for time_us, value in points if value is not None]
         places = (np.array([time_us for time_us, _ in known], np.int64) - self.since_us) // self.width_us
-        inside = (places >= 0) & (places <= PARTS)
+        inside = (places >= 0) & (places <= BUCKETS)
         values = np.array([value for _, value in known], np.float64)[inside]
-        counts = np.bincount(places[inside], minlength=PARTS + 1)
-        sums = np.bincount(places[inside], values, PARTS + 1)
+        counts = np.bincount(places[inside], minlength=BUCKETS + 1)
+        sums = np.bincount(places[inside], values, BUCKETS + 1)
         return [round(total / count) if count else None for total, count in zip(sums.tolist(), counts, strict=True)]
 
 
@@ -59,35 +59,35 @@ class UtilizationCache:
 
     def load(self, db: Database, now: int, hours: int) -> api.Utilization:
         """Return how busy all devices were in the last hours."""
-        parts = Parts.until(now, hours)
-        tick = now // (parts.width_us // SHARE_KEPT)
+        buckets = TimeBuckets.until(now, hours)
+        tick = now // (buckets.width_us // SHARE_KEPT)
         with self._lock:
             known = self._known.get(hours)
             if known is None or known[0] != tick:
-                known = self._known[hours] = tick, _load(db, parts)
+                known = self._known[hours] = tick, _load(db, buckets)
             return known[1]
 
 
-def _load(db: Database, parts: Parts) -> api.Utilization:
+def _load(db: Database, buckets: TimeBuckets) -> api.Utilization:
     with db.read() as tx:
         return api.Utilization(
-            since=moment(parts.since_us),
-            part_s=parts.width_us // SECOND_US,
+            since=moment(buckets.since_us),
+            bucket_s=buckets.width_us // SECOND_US,
             devices=[
                 each
                 for node, devices in listing.with_devices(tx)
-                for each in _of_node(node, devices, samples(tx, node.name, parts), parts)
+                for each in _of_node(node, devices, samples(tx, node.name, buckets), buckets)
             ],
         )
 
 
-def samples(tx: Connection, node: str, parts: Parts) -> Sequence[tuple[int, Mapping[str, float]]]:
-    """Return samples of a node with at least a part's `SAMPLES`-th between them, each found by the index."""
+def samples(tx: Connection, node: str, buckets: TimeBuckets) -> Sequence[tuple[int, Mapping[str, float]]]:
+    """Return samples of a node with at least a bucket's `SAMPLES`-th between them, each found by the index."""
     other = aliased(Sample)
     own = (Sample.node == node, Sample.attempt_id == "")
-    first = select(func.min(Sample.time_us).label("at")).where(*own, Sample.time_us >= parts.since_us)
+    first = select(func.min(Sample.time_us).label("at")).where(*own, Sample.time_us >= buckets.since_us)
     chosen = first.cte("chosen", recursive=True)
-    step = parts.width_us // SAMPLES
+    step = buckets.width_us // SAMPLES
     later = select(func.min(other.time_us)).where(
         other.node == node, other.attempt_id == "", other.time_us >= chosen.c.at + step
     )
@@ -100,12 +100,12 @@ def _of_node(
     node: NodeRecord,
     devices: Iterable[DeviceRecord],
     samples: Sequence[tuple[int, Mapping[str, float]]],
-    parts: Parts,
+    buckets: TimeBuckets,
 ) -> Iterable[api.DeviceUtilization]:
     """Yield the use of a node's devices; of CPU slots nothing but the node's own is known."""
 
     def means(name: str, whole: float = 100) -> list[int | None]:
-        return parts.means((at, _percent(values.get(name), whole)) for at, values in samples)
+        return buckets.means((at, _percent(values.get(name), whole)) for at, values in samples)
 
     for device in devices:
         is_slot = device.kind is DeviceKind.CPU_SLOT

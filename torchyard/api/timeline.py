@@ -94,18 +94,18 @@ class TimelineJob(Resource):
 
 
 class Utilization(Resource):
-    """``GET /nodes/utilization``: how busy all devices were, in equal parts of the time."""
+    """``GET /nodes/utilization``: how busy all devices were, in buckets of equal length."""
 
     since: datetime
-    """Beginning of the first part."""
-    part_s: int
-    """Seconds of a part."""
+    """Beginning of the first bucket."""
+    bucket_s: int
+    """Seconds of a bucket."""
     devices: list["DeviceUtilization"]
     """All devices, by node and index."""
 
 
 class DeviceUtilization(Resource):
-    """Use of one device over time, in percent: the mean of a few samples of each part; null where there is none."""
+    """Use of one device over time, in percent: the mean of a few samples of each bucket; null where there is none."""
 
     node: str
     """Name of its node."""

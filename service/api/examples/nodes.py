@@ -110,7 +110,7 @@ MODELS: tuple[BaseModel, ...] = (
     ),
     api.Utilization(
         since=at("9:00"),
-        part_s=120,
+        bucket_s=120,
         devices=[
             api.DeviceUtilization(
                 node="box", uuid="GPU-0", of_node=False, utilization=[None, 97, 98], memory=[None, 62, 62]

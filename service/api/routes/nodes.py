@@ -53,8 +53,8 @@ def utilization(
     ctx: Ctx,
     hours: Annotated[int, Query(ge=1, le=168, description="How far back use is told.")] = 24,
 ) -> Response:
-    """Show how busy each device was and how much of its memory was held. In 181 equal parts, the last the present one;
-    a part without samples has null. The answer may be a quarter of a part old.
+    """Show how busy each device was and how much of its memory was held. In 181 equal buckets, the last the present
+    one; a bucket without samples has null. The answer may be a quarter of a bucket old.
     """
     found = ctx.utilization.load(ctx.db, ctx.now_us(), hours)
     tag = etag(found)

@@ -4,9 +4,9 @@ import { keyOf, newestOf, stepsOf, toldAt, type Use, usesOf } from "./utilizatio
 
 const since = Date.parse("2026-11-26T08:00:00Z");
 const use: Use = {
-  since, part: 1_000, ofNode: false, utilization: [0, null, 50, 100], memory: [null, null, null, 25],
+  since, bucket: 1_000, ofNode: false, utilization: [0, null, 50, 100], memory: [null, null, null, 25],
 };
-/** Four parts, and as much time again to come. */
+/** Four buckets, and as much time again to come. */
 const window = { from: since, now: since + 3_500, to: since + 8_000 };
 
 it("draws a gap where nothing is known, and nothing beyond now", () => {
@@ -27,8 +27,8 @@ it("tells what is known of a moment, and never a false zero", () => {
 
 it("leaves out devices of which nothing is known", () => {
   const of = (uuid: string, value: number | null) => ({ node: "box", uuid, of_node: false, utilization: [value], memory: [null] });
-  const found = usesOf({ since: "2026-11-26T08:00:00Z", part_s: 1, devices: [of("a", 0), of("b", null)] });
-  expect(found.get(keyOf("box", "a"))).toMatchObject({ since, part: 1_000, utilization: [0] });
+  const found = usesOf({ since: "2026-11-26T08:00:00Z", bucket_s: 1, devices: [of("a", 0), of("b", null)] });
+  expect(found.get(keyOf("box", "a"))).toMatchObject({ since, bucket: 1_000, utilization: [0] });
   expect(found.get(keyOf("box", "b"))).toBeUndefined();
   expect(usesOf(undefined).size).toBe(0);
 });

@@ -1,11 +1,11 @@
 import type { DeviceUtilization, Utilization } from "../api/types";
 import { place, type Window } from "./lanes";
 
-/** How busy one device was: percent by parts of the time; null is unknown. */
+/** How busy one device was: percent by buckets of time; null is unknown. */
 export interface Use {
-  /** Beginning of the first part and length of each, in milliseconds. */
+  /** Beginning of the first bucket and length of each, in milliseconds. */
   since: number;
-  part: number;
+  bucket: number;
   /** Whether these are the processors and the memory of the whole node. */
   ofNode: boolean;
   utilization: readonly (number | null)[];
@@ -20,7 +20,7 @@ export function usesOf(found: Utilization | undefined): ReadonlyMap<string, Use>
   if (found === undefined) return new Map();
   return new Map(found.devices.filter(isKnown).map((one) => [keyOf(one.node, one.uuid), {
     since: Date.parse(found.since),
-    part: found.part_s * 1_000,
+    bucket: found.bucket_s * 1_000,
     ofNode: one.of_node,
     utilization: one.utilization,
     memory: one.memory,
@@ -31,15 +31,15 @@ function isKnown({ utilization, memory }: DeviceUtilization): boolean {
   return [...utilization, ...memory].some((one) => one !== null);
 }
 
-/** Steps of a strip of 100 by 100, one a part; where nothing is known there is a gap. */
+/** Steps of a strip of 100 by 100, one a bucket; where nothing is known there is a gap. */
 export interface Steps {
   area: string;
   line: string;
 }
 
 /** The steps of percent values over a window of time. */
-export function stepsOf(values: readonly (number | null)[], { since, part }: Use, window: Window): Steps {
-  const x = (index: number) => round(place(Math.min(since + index * part, window.now), window));
+export function stepsOf(values: readonly (number | null)[], { since, bucket }: Use, window: Window): Steps {
+  const x = (index: number) => round(place(Math.min(since + index * bucket, window.now), window));
   const runs = runsOf(values).map(({ first, last }) => ({
     begin: x(first),
     line: values.slice(first, last).map((value, at) => `${round(100 - (value ?? 0))}H${x(first + at + 1)}`).join("V"),
@@ -66,7 +66,7 @@ function runsOf(values: readonly (number | null)[]): { first: number; last: numb
 
 /** What is known of a moment, in words; null where nothing is. */
 export function toldAt(use: Use, at: number): string[] | null {
-  const index = Math.floor((at - use.since) / use.part);
+  const index = Math.floor((at - use.since) / use.bucket);
   const [busy, held] = [use.utilization[index] ?? null, use.memory[index] ?? null];
   if (busy === null && held === null) return null;
   return [
@@ -78,5 +78,5 @@ export function toldAt(use: Use, at: number): string[] | null {
 /** The newest that is known, in words. */
 export function newestOf(use: Use): string[] {
   const last = Math.max(...[use.utilization, use.memory].map((values) => values.findLastIndex((one) => one !== null)));
-  return toldAt(use, use.since + last * use.part) ?? [];
+  return toldAt(use, use.since + last * use.bucket) ?? [];
 }

@@ -5,7 +5,7 @@ from typing import Any
 from sqlalchemy import event, insert, update
 
 from service.db.models import Device, Sample
-from service.nodes.utilization import PARTS, SAMPLES, Parts, samples
+from service.nodes.utilization import BUCKETS, SAMPLES, TimeBuckets, samples
 from tests.support import box
 from tests.support.recorded_context import RecordedContext
 from torchyard import api
@@ -37,10 +37,10 @@ def test_each_device_has_its_own_and_a_hole_is_a_hole(yard: RecordedContext) -> 
     sample(yard, 1200, attempt="a", gpu__0__utilization=1.0)
     found = load(yard)
     first, second = found.devices
-    assert (first.node, first.of_node, found.part_s) == ("box", False, 20)
+    assert (first.node, first.of_node, found.bucket_s) == ("box", False, 20)
     assert list(known(first.utilization).values()) == [0, 80]
     assert list(known(second.utilization).values()) == [100]
-    assert known(first.utilization).keys() - known(second.utilization).keys() == {PARTS}
+    assert known(first.utilization).keys() - known(second.utilization).keys() == {BUCKETS}
     assert list(known(first.memory).values()) == [0]
     assert known(second.memory) == {}
 
@@ -52,8 +52,8 @@ def test_a_slot_shows_its_node_as_it_is(yard: RecordedContext) -> None:
     sample(yard, 0, node="slots", cpu__percent=25.0, memory__used=50.0)
     slots = [each for each in load(yard).devices if each.node == "slots"]
     assert [each.of_node for each in slots] == [True, True]
-    assert [known(each.utilization) for each in slots] == [{PARTS: 25}] * 2
-    assert [known(each.memory) for each in slots] == [{PARTS: 25}] * 2
+    assert [known(each.utilization) for each in slots] == [{BUCKETS: 25}] * 2
+    assert [known(each.memory) for each in slots] == [{BUCKETS: 25}] * 2
 
 
 def test_a_day_is_read_in_a_few_samples_and_once_for_all_who_look(yard: RecordedContext) -> None:
@@ -68,4 +68,4 @@ def test_a_day_is_read_in_a_few_samples_and_once_for_all_who_look(yard: Recorded
     yard.clock.us += HOUR_US
     assert load(yard, 24).devices[0].utilization[-2:] == [None, None]
     with yard.ctx.db.read() as tx:
-        assert PARTS < len(samples(tx, "box", Parts.until(yard.clock.us, 24))) <= (PARTS + 1) * SAMPLES
+        assert BUCKETS < len(samples(tx, "box", TimeBuckets.until(yard.clock.us, 24))) <= (BUCKETS + 1) * SAMPLES
