@@ -25,6 +25,30 @@ dist.barrier()
 dist.destroy_process_group()
 """
 
+#: The trainer; then where and of what type the outputs of its layers were, in which layout, and the card's peak.
+RECIPE = """
+import sys, torch
+from torch.nn.modules.module import register_module_forward_hook
+from trainer import command
+
+seen = set()
+
+def look(module, given, output):
+    if not torch.is_tensor(output) or torch.compiler.is_compiling():
+        return
+    seen.update((output.device.type, str(output.dtype).removeprefix("torch.")))
+    if output.dim() == 4:
+        last = output.is_contiguous(memory_format=torch.channels_last) and not output.is_contiguous()
+        seen.add("NHWC" if last else "NCHW")
+
+register_module_forward_hook(look)
+command.main()
+if torch.cuda.is_available():
+    seen.add("tf32" if torch.backends.cuda.matmul.allow_tf32 else "no-tf32")
+    print("peak", torch.cuda.max_memory_allocated() >> 20, "MiB")
+print("seen", *sorted(seen), flush=True)
+"""
+
 #: More than any card has.
 TOO_MUCH = """
 import torch

@@ -173,15 +173,16 @@ def two_ranks(gpu: bool) -> str:
     return lines[0]
 
 
-def recipe(gpu: bool, **changes: Any) -> str:
-    """Train a small recipe by the trainer at world size 1."""
+def recipe(gpu: bool, sees: str = "float32", **changes: Any) -> str:
+    """Train a small recipe by the trainer at world size 1, and check what its layers' outputs were."""
     model: Any = {"name": "mlp", "hidden": [64]}
     given = {"model": model, "data": {"name": "synthetic", "samples": 256, "validation_samples": 64}, "epochs": 1}
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "recipe.json").write_text(json.dumps({**given, "strategy": "ddp", **changes}))
+        (Path(folder) / "train.py").write_text(programs.RECIPE)
         command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=1"]
         done = subprocess.run(
-            [*command, "-m", "trainer", "recipe.json"],
+            [*command, "train.py", "recipe.json"],
             check=False,
             capture_output=True,
             text=True,
@@ -189,7 +190,10 @@ def recipe(gpu: bool, **changes: Any) -> str:
             env={**os.environ, "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": "0" if gpu else ""},
         )
     check(done.returncode == 0, f"{done.stdout[-300:]}{done.stderr[-1500:]}")
-    return (done.stdout.splitlines() or ["trained"])[-1][:120]
+    told = [line for line in done.stdout.splitlines() if line.startswith(("peak ", "seen "))]
+    words = " ".join(told).split()
+    check(sees in words and ("cuda" if gpu else "cpu") in words, f"expected {sees}: {told}")
+    return ", ".join(told)
 
 
 def stall(gpu: bool) -> str:
@@ -281,8 +285,8 @@ def xids(_gpu: bool) -> str:
     return f"listening; {len(listening.newest())} faults seen"
 
 
-def _recipe(**changes: Any) -> Callable[[bool], str]:
-    return lambda gpu: recipe(gpu, **changes)
+def _recipe(sees: str = "float32", **changes: Any) -> Callable[[bool], str]:
+    return lambda gpu: recipe(gpu, sees, **changes)
 
 
 _CNN: Final = {"model": "digits_cnn"}
@@ -296,14 +300,21 @@ STEPS: Final = (
     Step(name="attempt", shows="launcher, shim, torchrun and one DDP step", run=attempt),
     Step(name="two-ranks", shows="two ranks share one card over gloo", run=two_ranks),
     Step(name="ddp", shows="strategy ddp at world size 1, NCCL where there is a GPU", run=_recipe()),
-    Step(name="ddp-bf16", shows="ddp with AMP in bf16", run=_recipe(precision="bf16"), on_cpu=False),
-    Step(name="ddp-fp16", shows="ddp with AMP in fp16", run=_recipe(precision="fp16"), on_cpu=False),
-    Step(name="ddp-tf32", shows="ddp with TF32", run=_recipe(tf32=True), on_cpu=False),
+    Step(name="ddp-bf16", shows="ddp with AMP in bf16", run=_recipe("bfloat16", precision="bf16"), on_cpu=False),
+    Step(name="ddp-fp16", shows="ddp with AMP in fp16", run=_recipe("float16", precision="fp16"), on_cpu=False),
+    Step(name="ddp-tf32", shows="ddp with TF32", run=_recipe("tf32", tf32=True), on_cpu=False),
     Step(name="ddp-compile", shows="ddp, compiled", run=_recipe(compile=True), on_cpu=False, limit_s=240),
-    Step(name="channels-last", shows="a CNN in NHWC layout", run=_recipe(channels_last=True, **_CNN), on_cpu=False),
+    Step(
+        name="channels-last",
+        shows="a CNN in NHWC layout",
+        run=_recipe("NHWC", channels_last=True, **_CNN),
+        on_cpu=False,
+    ),
     Step(name="hook", shows="gradients in bf16 on the way", run=_recipe(strategy=_BF16_HOOK), on_cpu=False),
     Step(name="fsdp", shows="strategy fsdp (FSDP2)", run=_recipe(strategy="fsdp")),
-    Step(name="fsdp-bf16", shows="fsdp in bf16", run=_recipe(strategy="fsdp", precision="bf16"), on_cpu=False),
+    Step(
+        name="fsdp-bf16", shows="fsdp in bf16", run=_recipe("bfloat16", strategy="fsdp", precision="bf16"), on_cpu=False
+    ),
     Step(name="checkpoint", shows="how long a save holds the training up", run=stall),
     Step(name="report", shows="report of device scalars waits for nothing", run=report),
     Step(name="forkserver", shows="no CUDA in the server, a first step in its child", run=forkserver, limit_s=200),
