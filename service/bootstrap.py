@@ -4,17 +4,19 @@ import getpass
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from importlib import resources
 from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 from sqlalchemy import Connection, insert, select, text
 from sqlalchemy.engine import make_url
 
-from service.db.engine import Database
+from service.db.engine import WAIT_S, Database
 from service.db.models import Installation, Project, Token, User
 from service.identity.callers import hash_secret, new_secret
 from torchyard import home
@@ -57,14 +59,20 @@ def _alone(connection: Connection) -> Iterator[None]:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
         yield
         return
+    connection.execute(text("SET LOCAL lock_timeout = 0"))  # another service may take long to migrate
     connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
+    connection.execute(text(f"SET LOCAL lock_timeout = {round(WAIT_S * 1000)}"))
     yield
 
 
 def knows(revision: str) -> bool:
     """Return whether this code can read tables of a revision, once it has migrated them."""
-    scripts = ScriptDirectory.from_config(_config())
-    return revision in {script.revision for script in scripts.walk_revisions()}
+    return revision in {script.revision for script in _scripts().walk_revisions()}
+
+
+@cache
+def _scripts() -> ScriptDirectory:
+    return ScriptDirectory.from_config(_config())
 
 
 def _config() -> Config:
@@ -74,6 +82,9 @@ def _config() -> Config:
 
 
 def _run(connection: Connection, revision: str) -> None:
+    newest = _scripts().get_current_head()
+    if revision == "head" and MigrationContext.configure(connection).get_current_revision() == newest:
+        return
     config = _config()
     config.attributes["connection"] = connection
     try:

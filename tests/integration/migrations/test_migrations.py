@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,12 @@ from alembic.util import CommandError
 from sqlalchemy import JSON, Boolean, Column, Engine, Float, Integer, MetaData, create_engine, inspect, text
 from sqlalchemy.pool import NullPool
 
+from service import bootstrap
 from service.bootstrap import NewerSchemaError, migrate
+from service.db import engine as db_engine
 from service.db.models import Base
+from tests.support import postgres
+from tests.support.wait import until
 
 ROOT = Path(__file__).parents[3]
 
@@ -324,6 +329,31 @@ def test_two_services_that_start_together_migrate_once(database_url: str) -> Non
         thread.join()
     assert errors == []
     assert set(Base.metadata.tables) <= tables(database_url)
+
+
+#: Whether somebody has waited for an advisory lock for longer than a transaction may wait in the test below.
+WAITED = """SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'advisory'
+AND clock_timestamp() - query_start > interval '0.3 s'"""
+
+
+def test_a_service_waits_as_long_as_another_migrates(
+    postgres_server: postgres.Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (db_engine, bootstrap):
+        monkeypatch.setattr(module, "WAIT_S", 0.05)
+    with postgres_server.database() as url, ThreadPoolExecutor(1) as pool:
+        engine = create_engine(url, poolclass=NullPool)
+
+        def waited() -> int | None:
+            with engine.connect() as other:
+                return other.scalar(text(WAITED))
+
+        with engine.begin() as holder:
+            holder.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": bootstrap._MIGRATION_LOCK})
+            migrated = pool.submit(migrate, url)
+            until(lambda: migrated.done() or waited(), what="a service that waits")
+        migrated.result(60)
+        assert set(Base.metadata.tables) <= tables(url)
 
 
 def test_a_newer_schema_is_refused_with_the_mend(database_url: str) -> None:
