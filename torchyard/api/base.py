@@ -2,7 +2,7 @@
 
 from typing import Annotated, Generic, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from torchyard.numbers import NonFinite
 
@@ -29,7 +29,8 @@ class Resource(BaseModel):
 class Page(Resource, Generic[Item]):
     """One page of a list; `next` is the cursor of the one after, absent on the last."""
 
-    items: list[Item]
-    """The page's items."""
-    next: str | None = None
-    """`cursor` of the next page; null on the last."""
+    # For docstrings of attributes pydantic would look through all modules, once for each kind of item.
+    model_config = ConfigDict(use_attribute_docstrings=False)
+
+    items: list[Item] = Field(description="The page's items.")
+    next: str | None = Field(default=None, description="`cursor` of the next page; null on the last.")
