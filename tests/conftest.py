@@ -18,7 +18,7 @@ import pytest
 
 from service.bootstrap import migrate
 from service.db.engine import Database
-from tests.support import postgres, processes
+from tests.support import memory, postgres, processes
 from tests.support.live import live_service, serve, yard_home
 
 __all__ = ["live_service", "serve", "yard_home"]
@@ -87,11 +87,18 @@ def postgres_server() -> Iterator[postgres.Server]:
         yield server
 
 
+@pytest.fixture
+def database_folder() -> Iterator[Path]:
+    """A folder for the files of SQLite."""
+    with tempfile.TemporaryDirectory(prefix="ty-db-", dir=memory.place()) as folder:
+        yield Path(folder)
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
-def empty_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+def empty_database_url(request: pytest.FixtureRequest, database_folder: Path) -> Iterator[str]:
     """URL of a database without tables; every test that takes it runs on both kinds."""
     if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path / 'test.db'}"
+        yield f"sqlite:///{database_folder / 'test.db'}"
         return
     server: postgres.Server = request.getfixturevalue("postgres_server")
     with server.database() as url:
@@ -107,10 +114,10 @@ def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def database_url(request: pytest.FixtureRequest, tmp_path: Path, migrated_file: Path) -> Iterator[str]:
+def database_url(request: pytest.FixtureRequest, database_folder: Path, migrated_file: Path) -> Iterator[str]:
     """URL of a database with all tables and nothing in them, of both kinds."""
     if request.param == "sqlite":
-        yield f"sqlite:///{shutil.copy(migrated_file, tmp_path / 'test.db')}"
+        yield f"sqlite:///{shutil.copy(migrated_file, database_folder / 'test.db')}"
         return
     server: postgres.Server = request.getfixturevalue("postgres_server")
     with server.database(migrated=True) as url:

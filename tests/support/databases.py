@@ -1,5 +1,6 @@
 """Databases of a test module's own, and what other programs do to a database."""
 
+import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -8,7 +9,6 @@ import psycopg
 import pytest
 from sqlalchemy import make_url
 
-from service.bootstrap import migrate
 from service.db.engine import Database
 from tests.support import postgres
 
@@ -34,8 +34,8 @@ def filled(
 ) -> Iterator[Database]:
     """A database that is filled once, of the kind that the fixture's parameter names."""
     if request.param == "sqlite":
-        url = f"sqlite:///{factory.mktemp('filled') / 'x.db'}"
-        migrate(url)
+        migrated = request.getfixturevalue("migrated_file")
+        url = f"sqlite:///{shutil.copy(migrated, factory.mktemp('filled') / 'x.db')}"
         with _filled(url, fill) as db:
             yield db
         return

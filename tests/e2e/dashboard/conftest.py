@@ -18,9 +18,9 @@ expect.set_options(timeout=60_000)
 
 
 @pytest.fixture
-def database_url(tmp_path: Path, migrated_file: Path) -> str:
+def database_url(database_folder: Path, migrated_file: Path) -> str:
     """One kind of database is enough here: the API is tested on both."""
-    return f"sqlite:///{shutil.copy(migrated_file, tmp_path / 'test.db')}"
+    return f"sqlite:///{shutil.copy(migrated_file, database_folder / 'test.db')}"
 
 
 @pytest.fixture
