@@ -20,6 +20,10 @@ ARGUMENTS = (
     "--disable-component-update",
     "--disable-sync",
     "--no-first-run",
+    # A window's own panels, which take as long to load as a page does; and what else would reach out or change pages,
+    # since these words replace those of Playwright's own.
+    "--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup,WebUIOmniboxFullPopup,HttpsUpgrades,LensOverlay,"
+    "MediaRouter,OptimizationHints,PaintHolding,DestroyProfileOnBrowserClose,AvoidUnnecessaryBeforeUnloadCheckSync",
 )
 DASHBOARD = Path(__file__).parents[2] / "service" / "dashboard" / "dist" / "index.html"
 
