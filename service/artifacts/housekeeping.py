@@ -1,17 +1,19 @@
-"""Garbage collection: old samples, abandoned uploads, blobs without a reference."""
+"""Garbage collection: old samples and outages, abandoned uploads, blobs without a reference."""
 
 from sqlalchemy import Connection, delete, exists, select
 
 from service.artifacts import blobs
 from service.db import idempotency
 from service.db.engine import Database
-from service.db.models import Checkpoint, IdempotencyKey, Member, Sample, Snapshot, SnapshotFile
+from service.db.models import Checkpoint, IdempotencyKey, Member, Outage, Sample, Snapshot, SnapshotFile
 from service.storage.retention import mark_deleted
 from service.storage.store import BlobStore
 from torchyard.quantities import SECONDS
 
 DAY_US = SECONDS["d"] * 1_000_000
 KEEP_SAMPLES_US = 7 * DAY_US
+#: As far back as the timeline of all devices reaches.
+KEEP_OUTAGES_US = 7 * DAY_US
 #: Age at which uploads, uncommitted snapshots and blobs without a reference count as abandoned.
 ABANDONED_US = DAY_US
 
@@ -21,6 +23,7 @@ def sweep(db: Database, store: BlobStore, now: int) -> None:
     store.sweep_inbox(ABANDONED_US / 1_000_000)
     with db.write() as tx:
         tx.execute(delete(Sample).where(Sample.time_us < now - KEEP_SAMPLES_US))
+        tx.execute(delete(Outage).where(Outage.ended_us < now - KEEP_OUTAGES_US))
         tx.execute(delete(IdempotencyKey).where(IdempotencyKey.created_us < now - idempotency.KEPT_US))
     with db.write() as tx:
         _drop_uncommitted_snapshots(tx, now - ABANDONED_US)

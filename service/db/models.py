@@ -221,6 +221,26 @@ class DeviceUse(Base):
     __table_args__ = (CheckConstraint("used >= 0 AND used <= capacity", name="within_capacity"),)
 
 
+class Outage(Base):
+    """A span of time in which a device, or a whole node, is given to no new job."""
+
+    __tablename__ = "outages"
+    #: SQLite numbers rows by itself only in a column of exactly the type INTEGER.
+    id: Mapped[int] = mapped_column(BigInteger().with_variant(Integer, "sqlite"), primary_key=True)
+    node: Mapped[str] = mapped_column(ForeignKey("nodes.name"))
+    #: NULL: the whole node.
+    uuid: Mapped[str | None]
+    #: `torchyard.api.OutageKind`
+    kind: Mapped[str]
+    #: The fault, the drain's message, or the maintenance's name; empty where none was given.
+    reason: Mapped[str]
+    started_us: Mapped[int]
+    #: NULL while it holds.
+    ended_us: Mapped[int | None]
+
+    __table_args__ = (Index("ix_outages_ended_us", "ended_us"),)
+
+
 class NodeLink(Base):
     """Measured network between two nodes; `a` sorts before `b`."""
 

@@ -7,7 +7,6 @@ transaction's `UnitOfWork`, and hears of it after the commit.
 """
 
 from service.lifecycle.exceptions import Conflict, Unknown
-from service.lifecycle.faults import FAULTY, QUARANTINED
 from service.lifecycle.finish import declare_dead, finish, settle
 from service.lifecycle.gang import prepared
 from service.lifecycle.job_notes import take_notes
@@ -24,6 +23,7 @@ from service.lifecycle.limits import (
 from service.lifecycle.many import change_waiting, lock_waiting
 from service.lifecycle.notes import Note
 from service.lifecycle.orders import orders_for
+from service.lifecycle.outages import QUARANTINED, out_of_use, record_device_outage, record_node_outages
 from service.lifecycle.preemption import abandon_preemption, put_back, request_preemption
 from service.lifecycle.reach import lose_sight, set_reachable, set_unreachable
 from service.lifecycle.rows import CLAIMED, LIVE, lock_attempt, lock_job
@@ -33,7 +33,6 @@ from service.lifecycle.transitions import change_job, insert_event, move_attempt
 
 __all__ = [
     "CLAIMED",
-    "FAULTY",
     "JOINED",
     "LIVE",
     "QUARANTINED",
@@ -63,8 +62,11 @@ __all__ = [
     "move_attempt",
     "move_job",
     "orders_for",
+    "out_of_use",
     "prepared",
     "put_back",
+    "record_device_outage",
+    "record_node_outages",
     "release_hold",
     "request_checkpoint",
     "request_dump",

@@ -8,7 +8,7 @@ from service.db.models import Allocation, Attempt, Checkpoint, Device
 from service.db.records.attempts import AttemptRecord
 from service.db.records.jobs import JobRecord
 from service.db.records.record import Record
-from service.lifecycle import outcome
+from service.lifecycle import outages, outcome
 from torchyard.failures import fingerprints, recognition
 from torchyard.failures.fingerprints import Blame
 from torchyard.ids import AttemptId
@@ -18,10 +18,6 @@ from torchyard.wire import Result
 
 #: A device on which so many attempts in a row ended by its fault gets no more jobs.
 MAX_ON_DEVICE = 3
-#: How the reason begins that stays with a device until an administrator resumes its node.
-FAULTY = "failed under the last "
-#: How it begins for what the driver has told.
-QUARANTINED = "in quarantine: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +75,9 @@ def condemn(tx: Connection, job: JobRecord, attempt_id: AttemptId, result: Resul
         return
     for node, uuid in _suspects(tx, job, attempt_id, result):
         if _always_faulty(tx, node, uuid):
-            why = f"{FAULTY}{MAX_ON_DEVICE} jobs: reset the GPU or reboot, then `yard nodes --resume {node}`"
+            why = f"{outages.FAULTY}{MAX_ON_DEVICE} jobs: reset the GPU or reboot, then `yard nodes --resume {node}`"
             tx.execute(update(Device).where(Device.node == node, Device.uuid == uuid).values(unusable=why))
+            outages.record_device_outage(tx, node, uuid, why)
 
 
 def _suspects(tx: Connection, job: JobRecord, attempt_id: AttemptId, result: Result) -> list[tuple[str, str]]:

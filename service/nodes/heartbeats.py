@@ -79,6 +79,8 @@ def record(tx: Connection, node: str, heartbeat: wire.Heartbeat, now: int) -> He
             beat=row.beat + 1,
         )
     )
+    if row.unreachable:
+        lifecycle.record_node_outages(tx, node)
     wake = bool(dead) or devices_changed or row.unreachable or row.last_seen_us is None
     wake = wake or row.accounts != heartbeat.accounts
     orders = lifecycle.orders_for(tx, node, heartbeat.attempts, heartbeat.retained)

@@ -6,6 +6,7 @@ are still there then are asked to write a checkpoint, stop, and wait elsewhere, 
 
 from sqlalchemy import Connection, select, update
 
+from service import lifecycle
 from service.accounting.policy_settings import current_policy
 from service.db.engine import Database
 from service.db.models import Node
@@ -69,6 +70,7 @@ def refuse_resume(tx: Connection, node: str, now: int) -> None:
 
 def _mark(tx: Connection, node: str, maintenance: str | None) -> None:
     tx.execute(update(Node).where(Node.name == node).values(maintenance=maintenance))
+    lifecycle.record_node_outages(tx, node)
 
 
 def _draining(tx: Connection) -> dict[str, str]:

@@ -32,6 +32,8 @@ def store(tx: Connection, node: str, devices: Sequence[wire.Device]) -> bool:
         else:
             continue
         changed = True
+        if device.unusable != (None if old is None else old.unusable):
+            lifecycle.record_device_outage(tx, node, device.uuid, device.unusable)
     gone = [uuid for uuid, record in stored.items() if record.present]
     if gone:
         tx.execute(update(Device).where(Device.node == node, Device.uuid.in_(gone)).values(present=False))
@@ -40,7 +42,7 @@ def store(tx: Connection, node: str, devices: Sequence[wire.Device]) -> bool:
 
 def _still_faulty(reported: wire.Device, old: DeviceRecord | None) -> wire.Device:
     """Return the device, unusable if it is out of use for a fault: that is an administrator's to take back."""
-    if old is None or not _out_of_use(old.unusable) or reported.unusable is not None:
+    if old is None or not lifecycle.out_of_use(old.unusable) or reported.unusable is not None:
         return reported
     return reported.model_copy(update={"unusable": old.unusable})
 
@@ -48,14 +50,10 @@ def _still_faulty(reported: wire.Device, old: DeviceRecord | None) -> wire.Devic
 def _quarantined(device: wire.Device, node: str, old: DeviceRecord | None) -> wire.Device:
     """Return the device, in quarantine if its driver tells of a fault with which nobody has returned it to use."""
     known = old is not None and old.acknowledged == device.fault
-    if device.fault is None or known or (device.unusable is not None and not _out_of_use(device.unusable)):
+    if device.fault is None or known or (device.unusable is not None and not lifecycle.out_of_use(device.unusable)):
         return device
     why = f"{lifecycle.QUARANTINED}{device.fault}, then `yard nodes --return {node}:{device.index}`"
     return device.model_copy(update={"unusable": why})
-
-
-def _out_of_use(unusable: str | None) -> bool:
-    return (unusable or "").startswith((lifecycle.FAULTY, lifecycle.QUARANTINED))
 
 
 def return_to_use(tx: Connection, node: str, which: str | None = None) -> list[int]:
@@ -67,11 +65,12 @@ def return_to_use(tx: Connection, node: str, which: str | None = None) -> list[i
     returned = [
         device
         for device in DeviceRecord.all(tx.execute(query))
-        if _out_of_use(device.unusable) and which in {None, str(device.index), device.uuid}
+        if lifecycle.out_of_use(device.unusable) and which in {None, str(device.index), device.uuid}
     ]
     for device in returned:
         values = {"unusable": None, "acknowledged": device.fault}
         tx.execute(update(Device).where(Device.node == node, Device.uuid == device.uuid).values(**values))
+        lifecycle.record_device_outage(tx, node, device.uuid, None)
     return [device.index for device in returned]
 
 

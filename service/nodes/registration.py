@@ -63,6 +63,7 @@ def set_draining(tx: Connection, node: str, draining: bool, message: str = "") -
     """
     _known(tx, node)
     tx.execute(update(Node).where(Node.name == node).values(draining=draining, drain_message=message or None))
+    lifecycle.record_node_outages(tx, node)
     if not draining:
         node_devices.return_to_use(tx, node)
 
@@ -112,6 +113,7 @@ def mark_unreachable(tx: Connection, node: str, last_seen_us: int | None, now: i
     if row is None or row.last_seen_us != last_seen_us or row.unreachable:
         return []
     tx.execute(update(Node).where(Node.name == node).values(unreachable=True))
+    lifecycle.record_node_outages(tx, node)
     return lifecycle.set_unreachable(tx, node, now)
 
 

@@ -1,4 +1,4 @@
-"""Timeline of all devices: allocations of the last hours, forecasts of the next ones, and reservations.
+"""Timeline of all devices: allocations and outages of the last hours, forecasts of the next ones, and reservations.
 
 One query reads the allocations, by an index on when they were released, and the forecasts come from the same moment of
 the queue. Of jobs that the caller may not read, user, resources and times are told.
@@ -19,7 +19,7 @@ from service.db.records.record import Record
 from service.identity.callers import Caller
 from service.identity.visibility import may_read, shown_name
 from service.infra.times import minute, moment
-from service.nodes import listing, reservations
+from service.nodes import listing, outages, reservations
 from service.queue import idle, titles
 from service.queue.job_status import expected_end
 from service.queue.overview import MAX_FORECASTS
@@ -28,7 +28,7 @@ from service.queue.titles import JobTitle
 from service.scheduler.explain import forecast
 from service.scheduler.explain.forecast import Expected
 from service.scheduler_cache.load import Loader
-from torchyard.api import DeviceAllocation, DeviceTimeline, NodeTimeline, Timeline, TimelineJob
+from torchyard.api import DeviceAllocation, DeviceTimeline, NodeTimeline, Outage, Timeline, TimelineJob
 from torchyard.ids import JobId
 from torchyard.states import AttemptState
 
@@ -74,7 +74,7 @@ def load(db: Database, loader: Loader, now: int, caller: Caller, back_us: int) -
         places = _places(waiting, named)
         return Timeline(
             since=moment(since),
-            nodes=_nodes(tx, caller, found, named, places),
+            nodes=_nodes(tx, caller, found, named, places, outages.since(tx, since)),
             jobs=[_job(each, forecasts.get(each.id, _Forecast()), caller) for each in shown],
             reservations=reservations.since(tx, since, now),
             idle=idle.of_snapshot(tx, seen),
@@ -134,6 +134,7 @@ def _nodes(
     found: Iterable[_Allocation],
     named: Mapping[JobId, JobTitle],
     places: Mapping[DeviceKey, list[int]],
+    out: Mapping[outages.Place, list[Outage]],
 ) -> list[NodeTimeline]:
     held: defaultdict[DeviceKey, list[DeviceAllocation]] = defaultdict(list)
     for each in sorted(found, key=lambda each: (each.created_us, each.job_id)):
@@ -151,9 +152,11 @@ def _nodes(
                     unusable=device.unusable,
                     allocations=held[node.name, device.uuid],
                     expected=places.get((node.name, device.uuid), []),
+                    outages=out.get((node.name, device.uuid), []),
                 )
                 for device in devices
             ],
+            outages=out.get((node.name, None), []),
         )
         for node, devices in listing.with_devices(tx)
     ]

@@ -1,6 +1,7 @@
 """Devices over time as the REST API shows them: who has had them, has them, and is expected to get them."""
 
 from datetime import datetime
+from enum import StrEnum
 from typing import Literal
 
 from torchyard.api.base import Resource
@@ -36,6 +37,8 @@ class NodeTimeline(Resource):
     """The reservation that it drains for."""
     devices: list["DeviceTimeline"]
     """Its devices."""
+    outages: list["Outage"] = []
+    """When the whole node was given to no new job, by their beginning."""
 
 
 class DeviceTimeline(Resource):
@@ -53,6 +56,34 @@ class DeviceTimeline(Resource):
     """By their beginning; those of jobs that share the device overlap."""
     expected: list[int]
     """Numbers of waiting jobs that are expected to start on it."""
+    outages: list["Outage"] = []
+    """When it was in quarantine, by their beginning; those of its whole node are told there."""
+
+
+class OutageKind(StrEnum):
+    """Why a device, or a whole node, is given to no new job."""
+
+    #: The device's driver has told of a fault, or job after job has failed by it; an administrator returns it.
+    QUARANTINE = "quarantine"
+    #: An administrator drains the node.
+    DRAIN = "drain"
+    #: The node drains for a maintenance.
+    MAINTENANCE = "maintenance"
+    #: The node is not heard of.
+    UNREACHABLE = "unreachable"
+
+
+class Outage(Resource):
+    """A span of time in which a device, or a whole node, is given to no new job."""
+
+    kind: OutageKind
+    """Why."""
+    reason: str
+    """The fault with its mend, the drain's message, or the maintenance's name; empty where none was given."""
+    starts_at: datetime
+    """When it began."""
+    ends_at: datetime | None
+    """When it ended; null: it holds still."""
 
 
 class DeviceAllocation(Resource):

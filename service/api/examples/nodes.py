@@ -89,7 +89,19 @@ MODELS: tuple[BaseModel, ...] = (
                             )
                         ],
                         expected=[57],
+                        outages=[
+                            api.Outage(
+                                kind=api.OutageKind.QUARANTINE,
+                                reason="Xid 79 (it has fallen off the bus): reset the GPU, or reboot the node, then "
+                                "`yard nodes --return box:0`",
+                                starts_at=at("8:03"),
+                                ends_at=at("9:00"),
+                            )
+                        ],
                     )
+                ],
+                outages=[
+                    api.Outage(kind=api.OutageKind.DRAIN, reason="new fan", starts_at=at("8:15"), ends_at=at("8:45"))
                 ],
             )
         ],

@@ -37,10 +37,10 @@ def timeline(
     request: Request,
     caller: Reader,
     ctx: Ctx,
-    hours: Annotated[int, Query(ge=1, le=168, description="How far back allocations are told.")] = 24,
+    hours: Annotated[int, Query(ge=1, le=168, description="How far back allocations and outages are told.")] = 24,
 ) -> Response:
-    """Show who has had each device, has it now and is expected to get it. With reservations. Of jobs that the caller
-    may not read, user, resources and times are told.
+    """Show who has had each device, has it now and is expected to get it. With reservations and outages. Of jobs that
+    the caller may not read, user, resources and times are told.
     """
     found = device_timeline.load(ctx.db, ctx.loader, ctx.now_us(), caller, hours * HOUR_US)
     tag = etag(found)

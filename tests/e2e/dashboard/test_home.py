@@ -94,9 +94,24 @@ def test_lanes_follow_and_mark_what_is_out_of_use(page: Page, submit: Submit, no
     submit(name="resnet")
     node.start()
     expect(lanes.get_by_role("link", name="resnet")).to_have_count(1)
-    live_service.client.post(f"/api/v1/nodes/{home.node_name()}/drain").raise_for_status()
+    free = lanes.get_by_role("img", name="free, idle: ")
+    expect(free).to_have_count(3)
+    free.last.hover()
+    expect(page.locator(".lane-tip")).to_contain_text("idle: no job waits")
+    drain = f"/api/v1/nodes/{home.node_name()}/drain"
+    live_service.client.post(drain, json={"message": "new fan"}).raise_for_status()
     page.reload()
-    expect(page.locator('.lane-closed[data-kind="draining"]')).to_have_count(4)
+    closed = page.locator('.lane-closed[data-kind="draining"]')
+    expect(closed).to_have_count(4)
+    expect(closed.first).to_have_accessible_name(re.compile("^draining, .*now .*, new fan$"))
+    expect(free).to_have_count(0)
+    live_service.client.post(f"/api/v1/nodes/{home.node_name()}/resume").raise_for_status()
+    page.reload()
+    over = page.locator('.lane-outage[data-kind="drain"]')
+    expect(over).to_have_count(4)  # what is over is marked where it was
+    expect(over.first).to_have_accessible_name(re.compile("^draining, .*, new fan$"))
+    expect(closed).to_have_count(0)
+    expect(page.get_by_role("list", name="People")).to_contain_text("draining, maintenance")
 
 
 def test_below_each_lane_is_how_busy_its_device_was(page: Page, node: Agent) -> None:

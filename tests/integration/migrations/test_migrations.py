@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -266,6 +267,35 @@ def test_usage_tells_what_could_have_been_shared(
         found = connection.execute(text("SELECT kind, stoppable_us FROM usage ORDER BY kind")).all()
     shared = preemptible or (preemptible is None and restartable)
     assert found == [("idle", 8 if shared else 0), ("useful", 0)]
+
+
+def test_outages_that_hold_at_the_upgrade_begin_with_it(database_url: str, engine: Engine) -> None:
+    migrate(database_url, "0032")
+    fill(engine, MetaData())
+    known = schema(engine).tables
+    with engine.begin() as connection:
+        devices, nodes = known["devices"], known["nodes"]
+        connection.execute(nodes.update().values(draining=True, maintenance=None, unreachable=False))
+        second = nodes.update().where(nodes.c.name == "name-2")
+        connection.execute(second.values(maintenance="id-1", unreachable=True))
+        for uuid, unusable in (("uuid-1", "in quarantine: Xid 79"), ("uuid-2", "stuck")):
+            connection.execute(devices.update().where(devices.c.uuid == uuid).values(unusable=unusable))
+    before = time.time_ns() // 1000
+    migrate(database_url, "0033")
+    query = "SELECT kind, node, uuid, reason, ended_us FROM outages ORDER BY kind"
+    with engine.connect() as connection:
+        found = connection.execute(text(query)).all()
+        began = set(connection.execute(text("SELECT started_us FROM outages")).scalars())
+    assert found == [
+        ("drain", "name-1", None, "drain_message-1", None),
+        ("maintenance", "name-2", None, "name-1", None),
+        ("quarantine", "name-1", "uuid-1", "Xid 79", None),
+        ("unreachable", "name-2", None, "", None),
+    ]
+    assert len(began) == 1
+    assert before <= began.pop() <= time.time_ns() // 1000
+    downgrade(database_url, "0032")
+    assert "outages" not in tables(database_url)
 
 
 def found_by(engine: Engine, words: str) -> list[int]:

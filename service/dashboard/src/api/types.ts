@@ -51,6 +51,7 @@ export type Timeline = Schemas["Timeline"];
 export type Utilization = Schemas["Utilization"];
 export type DeviceUtilization = Schemas["DeviceUtilization"];
 export type DeviceTimeline = Schemas["DeviceTimeline"];
+export type Outage = Schemas["Outage"];
 export type NodeTimeline = Schemas["NodeTimeline"];
 export type TimelineJob = Schemas["TimelineJob"];
 export type User = Schemas["User"];

@@ -1,9 +1,11 @@
 import { memo } from "react";
 
 import type { DeviceTimeline, NodeTimeline, TimelineJob } from "../api/types";
-import { type Bar, hueOf, laneOf, type Mark, place, type Reserved, type Window } from "../lib/lanes";
+import {
+  type Bar, type Closed, closedOf, hueOf, laneOf, type Mark, outagesOf, place, type Reserved, type Window,
+} from "../lib/lanes";
 import { keyOf, type Use } from "../lib/utilization";
-import { told } from "./LaneTip";
+import { told, toldClosed, toldIdle, toldOutage } from "./LaneTip";
 import { LaneUse } from "./LaneUse";
 import { ReservedMarks } from "./ReservedMarks";
 
@@ -15,6 +17,8 @@ interface Props {
   window: Window;
   /** How busy it was, as far as that is known. */
   use: Use | undefined;
+  /** Why it is idle; null: it is not. */
+  idle: string | null;
   /** Whose jobs stand out. */
   person: string | null;
 }
@@ -42,24 +46,25 @@ const kindOf = (device: DeviceTimeline) => (device.kind === "gpu" ? "GPU" : "slo
 const nameOf = ({ device }: Pick<Props, "device">) => `${kindOf(device)} ${device.index}`;
 
 /** The name and the jobs: what it costs to draw hundreds of them is not paid again when the use of devices comes. */
-const DeviceTrack = memo(function DeviceTrack({ device, node, jobs, reserved, window, person }: Omit<Props, "use">) {
+const DeviceTrack = memo(function DeviceTrack(lane: Omit<Props, "use">) {
+  const { device, node, jobs, reserved, window, idle, person } = lane;
   const { bars, rows } = laneOf(device, jobs, window);
   const now = place(window.now, window);
-  const closed = device.unusable !== null ? "unusable" : node.state === "online" ? null : node.state;
+  const closed = closedOf(device, node);
   return (
     <>
-      <span className="lane-name" data-closed={closed ?? undefined}>{kindOf(device)} <b>{device.index}</b></span>
+      <span className="lane-name" data-closed={closed?.kind}>{kindOf(device)} <b>{device.index}</b></span>
       <div className="lane-track" style={{ "--rows": rows } as React.CSSProperties}>
-        {closed !== null && (
+        {outagesOf(device, node, window).map(({ outage, ...drawn }) => (
           <div
-            className="lane-closed"
-            data-kind={closed}
-            style={{ left: `${now}%`, right: 0 }}
-            title={device.unusable ?? `${node.name} is ${node.state}`}
-          >
-            <span>{device.unusable ?? node.state}</span>
-          </div>
-        )}
+            key={`${outage.kind} ${outage.starts_at}`}
+            className="lane-outage"
+            data-kind={outage.kind}
+            style={at(drawn)}
+            {...telling(toldOutage(outage, window.now))}
+          />
+        ))}
+        <Ahead closed={closed} idle={idle} now={window.now} left={now} />
         <ReservedMarks reserved={reserved} />
         {bars.map((bar, index) => (
           <LaneBar
@@ -75,6 +80,26 @@ const DeviceTrack = memo(function DeviceTrack({ device, node, jobs, reserved, wi
     </>
   );
 });
+
+/** The words of what is drawn, for the tip and for those who do not see it. */
+const telling = (words: readonly string[]) => ({
+  role: "img",
+  "aria-label": words.join(", "),
+  "data-bar": JSON.stringify(words),
+});
+
+/** What is known of a device from now on besides its jobs: why it gets none, or why it is idle. */
+function Ahead({ closed, idle, now, left }: { closed: Closed | null; idle: string | null; now: number; left: number }) {
+  const style = { left: `${left}%`, right: 0 };
+  if (closed === null) {
+    return idle === null ? null : <div className="lane-free" style={style} {...telling(toldIdle(idle, now))} />;
+  }
+  return (
+    <div className="lane-closed" data-kind={closed.kind} style={style} {...telling(toldClosed(closed, now))}>
+      <span>{closed.why}</span>
+    </div>
+  );
+}
 
 function LaneBar({ bar, now, first, faded }: { bar: Bar; now: number; first: boolean; faded: boolean }) {
   const { job, kind, ahead, spread, row } = bar;

@@ -1,5 +1,6 @@
-import type { Bar } from "../lib/lanes";
-import { duration, hour, secondsBetween } from "../lib/time";
+import type { Outage } from "../api/types";
+import type { Bar, Closed } from "../lib/lanes";
+import { duration, hour, pieces, secondsBetween } from "../lib/time";
 
 /** What is told of what is pointed at, and where the pointer is. */
 export interface Pointed {
@@ -29,6 +30,35 @@ export function told({ job, kind, state, attempt, startsAt, endsAt, count }: Bar
     ...state === null ? [] : [attempt !== null && attempt > 1 ? `${state} (attempt ${attempt})` : state],
     ...endsAt !== null || ends == null ? [] : [`ends about ${when(ends)}, by ${when(job.expected_end_p90_at)} in nine cases of ten`],
   ];
+}
+
+const OUTAGES: Record<Outage["kind"], string> = {
+  quarantine: "in quarantine",
+  drain: "draining",
+  maintenance: "maintenance",
+  unreachable: "unreachable",
+};
+
+/** What an outage tells: which it is, from when to when, and why. */
+export function toldOutage({ kind, reason, starts_at: starts, ends_at: ends }: Outage, now: number): string[] {
+  const span = `${hour(starts, now)}–${ends === null ? "now" : hour(ends, now)}`;
+  const lasted = duration(secondsBetween(starts, ends, now));
+  return [OUTAGES[kind], `${span} · ${lasted}`, ...reason === "" ? [] : [inOwnTime(reason, now)]];
+}
+
+/** What keeps jobs away from now on tells: since when too, where that is known. */
+export function toldClosed({ why, outage }: Closed, now: number): string[] {
+  return outage === null ? [inOwnTime(why, now)] : toldOutage(outage, now);
+}
+
+/** Why a device is idle, as the tip of what is free of it. */
+export function toldIdle(why: string, now: number): string[] {
+  return ["free", `idle: ${inOwnTime(why, now)}`];
+}
+
+/** A sentence of the service, with its times in the viewer's zone. */
+function inOwnTime(text: string, now: number): string {
+  return pieces(text).map((piece) => (piece.at === null ? piece.text : hour(piece.at, now))).join("");
 }
 
 /** A card beside the pointer, or below what has the focus. */

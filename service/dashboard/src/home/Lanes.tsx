@@ -3,7 +3,7 @@ import { type KeyboardEvent, memo, type MouseEvent, type PointerEvent, useMemo, 
 
 import { useTimeline, useUtilization } from "../api/box";
 import type { NodeTimeline, Timeline } from "../api/types";
-import { hueOf, place, reservedOf, ticksOf, type Window, windowOf } from "../lib/lanes";
+import { hueOf, idleOf, outageKinds, place, reservedOf, ticksOf, type Window, windowOf } from "../lib/lanes";
 import { resourceOf } from "../lib/resources";
 import { hour } from "../lib/time";
 import { keyOf, toldAt, type Use, usesOf } from "../lib/utilization";
@@ -79,7 +79,7 @@ function Picture({ timeline, hours }: { timeline: Timeline; hours: number }) {
       {timeline.nodes.map((node) => (
         <NodeLanes key={node.name} node={node} timeline={timeline} window={window} uses={uses} person={person} />
       ))}
-      <Legend timeline={timeline} uses={uses} onPoint={setPerson} />
+      <Legend timeline={timeline} window={window} uses={uses} onPoint={setPerson} />
       <LaneTip pointed={pointed} />
     </div>
   );
@@ -180,6 +180,7 @@ const NodeLanes = memo(function NodeLanes({ node, timeline, window, uses, person
           reserved={reserved}
           window={window}
           use={uses.get(keyOf(node.name, device.uuid))}
+          idle={idleOf(timeline, node.name, device.index)}
           person={person}
         />
       ))}
@@ -189,14 +190,18 @@ const NodeLanes = memo(function NodeLanes({ node, timeline, window, uses, person
 
 interface LegendProps {
   timeline: Timeline;
+  window: Window;
   uses: ReadonlyMap<string, Use>;
   onPoint: (person: string | null) => void;
 }
 
 /** Whose jobs have which colour; pointing at one fades those of all others. */
-function Legend({ timeline, uses, onPoint }: LegendProps) {
+function Legend({ timeline, window, uses, onPoint }: LegendProps) {
   const people = [...new Set(timeline.jobs.map(({ user }) => user))].sort((one, other) => one.localeCompare(other));
-  if (people.length === 0 && uses.size === 0) return <p className="faint lane-legend">No job has run in this time.</p>;
+  const { broken, drained } = outageKinds(timeline.nodes, window);
+  if (people.length === 0 && uses.size === 0 && !broken && !drained) {
+    return <p className="faint lane-legend">No job has run in this time.</p>;
+  }
   return (
     <ul className="lane-legend" aria-label="People">
       {people.map((user) => (
@@ -206,6 +211,8 @@ function Legend({ timeline, uses, onPoint }: LegendProps) {
       ))}
       <li className="faint"><i data-kind="expected" />expected, to nine cases of ten</li>
       <li className="faint"><i data-kind="reserved" />reserved</li>
+      {drained && <li className="faint"><i data-kind="drain" />draining, maintenance: no new jobs</li>}
+      {broken && <li className="faint"><i data-kind="quarantine" />quarantine, unreachable: no new jobs</li>}
       {uses.size > 0 && <li className="faint"><i data-kind="busy" />busy</li>}
       {uses.size > 0 && <li className="faint"><i data-kind="memory" />memory held</li>}
     </ul>

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 
-import type { DeviceTimeline, TimelineJob } from "../api/types";
-import { hueOf, laneOf, ticksOf, windowOf } from "./lanes";
+import type { DeviceTimeline, NodeTimeline, Outage, TimelineJob } from "../api/types";
+import { closedOf, hueOf, idleOf, laneOf, outageKinds, outagesOf, ticksOf, windowOf } from "./lanes";
 
 const NOW = Date.parse("2026-11-25T12:00:00Z");
 const WINDOW = windowOf(3, NOW);
@@ -20,9 +20,13 @@ function held(number: number, from: number, to: number | null, more: Partial<All
   return { job: number, attempt: 1, state: "running", starts_at: at(from), ends_at: ends, share: null, ...more };
 }
 
+function gpu(more: Partial<DeviceTimeline> = {}): DeviceTimeline {
+  const nothing = { unusable: null, allocations: [], expected: [], outages: [] };
+  return { uuid: "GPU-0", index: 0, kind: "gpu", ...nothing, ...more };
+}
+
 function lane(jobs: TimelineJob[], allocations: Allocation[], expected: number[] = []) {
-  const device: DeviceTimeline = { uuid: "GPU-0", index: 0, kind: "gpu", unusable: null, allocations, expected };
-  return laneOf(device, new Map(jobs.map((one) => [one.number, one])), WINDOW);
+  return laneOf(gpu({ allocations, expected }), new Map(jobs.map((one) => [one.number, one])), WINDOW);
 }
 
 const rounded = (mark: { left: number; width: number } | null) =>
@@ -69,6 +73,66 @@ describe("a lane", () => {
     const { bars } = lane([...jobs, job(9, { user: "ben" })], [seconds(1), seconds(2), seconds(3), seconds(9)]);
     expect(bars.map((bar) => [bar.count, bar.job.user])).toEqual([[3, "ada"], [1, "ben"]]);
   });
+});
+
+function out(kind: Outage["kind"], from: number, to: number | null): Outage {
+  return { kind, reason: "", starts_at: at(from), ends_at: to === null ? null : at(to) };
+}
+
+function box(more: Partial<NodeTimeline> = {}): NodeTimeline {
+  return { name: "box", state: "online", maintenance: null, devices: [], outages: [], ...more };
+}
+
+describe("an outage", () => {
+  const fault = out("quarantine", -60, null);
+  const drains = [out("drain", -240, -120), out("drain", -24, -12)];
+
+  test("is drawn over the time in which it held, its node's with its own, up to now", () => {
+    const found = outagesOf(gpu({ outages: [fault] }), box({ outages: drains }), WINDOW);
+    expect(found.map((one) => [one.outage.kind, ...rounded(one) ?? []])).toEqual([
+      ["drain", 0, 25], ["drain", 65, 5], ["quarantine", 50, 25],
+    ]);
+  });
+
+  test("that was over before, or that a clock ahead of the viewer's has begun, is not drawn behind now", () => {
+    expect(outagesOf(gpu(), box({ outages: [out("drain", -300, -200)] }), WINDOW)).toEqual([]);
+    const [begun] = outagesOf(gpu(), box({ outages: [out("drain", 1, null)] }), WINDOW);
+    expect(begun).toBeUndefined();
+  });
+
+  test("tells since when a device is closed, its own fault before its node's state", () => {
+    const broken = gpu({ unusable: "in quarantine: Xid 79", outages: [fault] });
+    const held = out("drain", -9, null);
+    const node = box({ state: "draining", outages: [...drains, held] });
+    expect(closedOf(broken, node)).toEqual({ kind: "unusable", why: "in quarantine: Xid 79", outage: fault });
+    expect(closedOf(gpu(), node)).toEqual({ kind: "draining", why: "draining", outage: held });
+    expect(closedOf(gpu(), box())).toBeNull();
+  });
+
+  test("of a silent node that drains as well is its silence", () => {
+    const silent = out("unreachable", -3, null);
+    const node = box({ state: "unreachable", outages: [out("drain", -9, null), silent] });
+    expect(closedOf(gpu(), node)?.outage).toBe(silent);
+    expect(closedOf(gpu(), box({ state: "unreachable" }))?.outage).toBeNull();
+  });
+
+  test("has its place in the legend while something of it is seen", () => {
+    const kinds = (node: Partial<NodeTimeline>, device: Partial<DeviceTimeline> = {}) => (
+      Object.values(outageKinds([box({ ...node, devices: [gpu(device)] })], WINDOW))
+    );
+    expect(kinds({})).toEqual([false, false]);
+    expect(kinds({ outages: [out("drain", -300, -200)] })).toEqual([false, false]);
+    expect(kinds({ outages: [out("maintenance", -30, -20)] })).toEqual([false, true]);
+    expect(kinds({ state: "draining" }, { outages: [out("quarantine", -30, -20)] })).toEqual([true, true]);
+    expect(kinds({}, { unusable: "process 7 holds it" })).toEqual([true, false]);
+  });
+});
+
+test("an idle device says why", () => {
+  const kept = { node: "box", devices: [1, 3], code: "kept", message: "kept for job 57", job: 57, until: null };
+  const timeline = { since: at(0), nodes: [], jobs: [], reservations: [], idle: [{ ...kept, unstoppable: [] }] };
+  expect([idleOf(timeline, "box", 3), idleOf(timeline, "box", 2), idleOf(timeline, "other", 3)])
+    .toEqual(["kept for job 57", null, null]);
 });
 
 test("a person's hue is the same everywhere", () => {

@@ -1,4 +1,4 @@
-import type { DeviceTimeline, Reservation, Timeline, TimelineJob } from "../api/types";
+import type { DeviceTimeline, NodeTimeline, Outage, Reservation, Timeline, TimelineJob } from "../api/types";
 import { stack } from "./stacking";
 
 const HOUR_MS = 3_600_000;
@@ -172,6 +172,55 @@ export function reservedOf(timeline: Timeline, node: string | null, window: Wind
     const drawn = here ? mark(Date.parse(reservation.starts_at), Date.parse(reservation.ends_at), window) : null;
     return drawn === null ? [] : [{ ...drawn, reservation }];
   });
+}
+
+/** What is past of an outage, on a lane. */
+export interface PastOutage extends Mark {
+  outage: Outage;
+}
+
+/** When a device got no new job up to now, for its own fault or with its node. */
+export function outagesOf(device: DeviceTimeline, node: NodeTimeline, window: Window): PastOutage[] {
+  return [...node.outages, ...device.outages].flatMap((outage) => {
+    const drawn = mark(Date.parse(outage.starts_at), Math.min(msOf(outage.ends_at) ?? window.now, window.now), window);
+    return drawn === null ? [] : [{ ...drawn, outage }];
+  });
+}
+
+/** What keeps jobs from a device from now on. */
+export interface Closed {
+  kind: "unusable" | "draining" | "unreachable";
+  /** Why, as the service says it; of a node, its state. */
+  why: string;
+  /** Since when, where that is stored. */
+  outage: Outage | null;
+}
+
+/** What keeps jobs from a device, its own fault before its node's state; null: nothing does. */
+export function closedOf(device: DeviceTimeline, node: NodeTimeline): Closed | null {
+  const open = (outages: readonly Outage[]) => outages.filter(({ ends_at: ends }) => ends === null);
+  if (device.unusable !== null) {
+    return { kind: "unusable", why: device.unusable, outage: open(device.outages)[0] ?? null };
+  }
+  if (node.state === "online") return null;
+  const silent = node.state === "unreachable";
+  const outage = open(node.outages).find(({ kind }) => (kind === "unreachable") === silent) ?? null;
+  return { kind: node.state, why: node.state, outage };
+}
+
+/** Which kinds of outages are drawn: of what is broken or silent, and of what an administrator drains. */
+export function outageKinds(nodes: readonly NodeTimeline[], window: Window): { broken: boolean; drained: boolean } {
+  const kinds = new Set(nodes.flatMap((node) => node.devices.flatMap((device) => {
+    const now = closedOf(device, node);
+    return [...outagesOf(device, node, window).map(({ outage }) => outage.kind), ...now === null ? [] : [now.kind]];
+  })));
+  const some = (...these: (Outage["kind"] | Closed["kind"])[]) => these.some((kind) => kinds.has(kind));
+  return { broken: some("quarantine", "unusable", "unreachable"), drained: some("drain", "maintenance", "draining") };
+}
+
+/** Why a device that no job has is idle; null: some job has it, or nothing is known. */
+export function idleOf({ idle }: Timeline, node: string, device: number): string | null {
+  return idle.find((one) => one.node === node && one.devices.includes(device))?.message ?? null;
 }
 
 /** More colours than these the eye does not tell apart. */

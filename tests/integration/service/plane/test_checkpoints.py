@@ -4,11 +4,11 @@ from typing import Any
 from urllib.parse import quote
 
 import httpx
-from sqlalchemy import func, select, update
+from sqlalchemy import func, insert, select, update
 
 from service.artifacts import housekeeping
 from service.artifacts.housekeeping import DAY_US
-from service.db.models import Blob, Checkpoint, CheckpointFile, Event, Job, Sample
+from service.db.models import Blob, Checkpoint, CheckpointFile, Event, Job, Node, Outage, Sample
 from service.storage import retention
 from tests.support.plane import Plane, Seeded, sha256
 from tests.support.problems import kind
@@ -279,6 +279,10 @@ def test_housekeeping_removes_what_is_old_or_abandoned(data_plane: Plane) -> Non
     now = data_plane.ctx.now_us()
     samples = [wire.Sample(time_us=time, values={"a": 1.0}) for time in (now, now - 8 * DAY_US)]
     data_plane.node.post("/api/v1/agent/samples", content=wire.SampleBatch(samples=samples).model_dump_json())
+    with data_plane.ctx.db.write() as tx:
+        of = {"node": tx.scalar(select(Node.name)), "kind": "drain", "reason": "", "started_us": 1}
+        for ended_us in (None, now, now - 8 * DAY_US):
+            tx.execute(insert(Outage).values(**of, ended_us=ended_us))
     leftover = data_plane.ctx.store.inbox / ".upload-x"
     leftover.write_bytes(b"")
     housekeeping.sweep(data_plane.ctx.db, data_plane.ctx.store, data_plane.ctx.now_us())
@@ -296,6 +300,7 @@ def test_housekeeping_removes_what_is_old_or_abandoned(data_plane: Plane) -> Non
     assert data_plane.live.client.post(f"/api/v1/snapshots/{made['id']}/commit").status_code == 404
     with data_plane.ctx.db.read() as tx:
         assert list(tx.scalars(select(Sample.time_us))) == [now]
+        assert list(tx.scalars(select(Outage.ended_us).order_by(Outage.id))) == [None, now]
         states = dict(tx.execute(select(Checkpoint.step, Checkpoint.state)).all())
         assert tx.scalar(select(Job.state).where(Job.id == seeded.job)) == "failed"
     assert states == {1: "stored", 2: "deleted"}

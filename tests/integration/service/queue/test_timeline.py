@@ -6,15 +6,18 @@ from typing import Any
 import pytest
 from sqlalchemy import insert, update
 
+from service import lifecycle
+from service.db import models
 from service.db.models import Allocation, Attempt, Job
 from service.identity.callers import Caller, expand
 from service.identity.visibility import HIDDEN
 from service.infra.times import moment
-from service.nodes import reservations
+from service.nodes import outages as nodes_outages
+from service.nodes import registration, reservations
 from service.queue import timeline
 from tests.support import box
 from tests.support.recorded_context import RecordedContext
-from torchyard.api import DeviceTimeline, Timeline
+from torchyard.api import DeviceTimeline, Outage, Timeline
 from torchyard.api.sharing import NewReservation
 from torchyard.states import AttemptState, JobState
 
@@ -129,3 +132,40 @@ def test_a_long_history_is_not_read(yard: RecordedContext) -> None:
         plan = "\n".join(str(tuple(row)) for row in tx.exec_driver_sql(f"{explain} {query}"))
     assert "ix_allocations_released_us" in plan, plan
     assert all(each.allocations == [] for each in devices(load(yard)))
+
+
+def outages(told: list[Outage]) -> list[tuple[str, str, Any, Any]]:
+    return [(each.kind, each.reason, each.starts_at, each.ends_at) for each in told]
+
+
+def test_outages_of_the_window_are_told_with_their_node_and_device(yard: RecordedContext) -> None:
+    hours = [moment(box.NOW + hour * HOUR_US) for hour in range(3)]
+    why = f"{lifecycle.QUARANTINED}Xid 79: reset the GPU"
+    with yard.ctx.db.unit_of_work(box.NOW) as unit:
+        registration.set_draining(unit.tx, "box", True, "new fan")
+        lifecycle.record_device_outage(unit.tx, "box", UUIDS[1], why)
+    with yard.ctx.db.unit_of_work(box.NOW + HOUR_US) as unit:
+        registration.set_draining(unit.tx, "box", False)
+    yard.clock.us = box.NOW + 2 * HOUR_US
+    (node,) = load(yard, hours=2).nodes
+    assert outages(node.outages) == [("drain", "new fan", hours[0], hours[1])]
+    assert [outages(each.outages) for each in node.devices] == [
+        [],
+        [("quarantine", "Xid 79: reset the GPU", hours[0], None)],
+    ]
+    yard.clock.us += timeline.MINUTE_US
+    (later,) = load(yard, hours=1).nodes
+    assert (later.outages, len(later.devices[1].outages)) == ([], 1)
+
+
+def test_of_too_many_outages_what_holds_and_the_newest_are_told(
+    yard: RecordedContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nodes_outages, "MAX_OUTAGES", 2)
+    with yard.ctx.db.write() as tx:
+        for hour, ended in ((0, None), (1, 2), (3, 4)):
+            span = {"started_us": box.NOW + hour * HOUR_US, "ended_us": ended and box.NOW + ended * HOUR_US}
+            tx.execute(insert(models.Outage).values(node="box", kind="drain", reason=str(hour), **span))
+    yard.clock.us = box.NOW + 5 * HOUR_US
+    (node,) = load(yard).nodes
+    assert [each.reason for each in node.outages] == ["0", "3"]
