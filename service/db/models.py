@@ -195,7 +195,10 @@ class Device(Base):
     kind: Mapped[str]
     name: Mapped[str]
     memory: Mapped[int]
+    #: Why it must not be used: its quarantine, or else what its node tells.
     unusable: Mapped[str | None]
+    #: Why its node keeps jobs from it for now (`wire.Device.unusable`), in quarantine too.
+    reported_unusable: Mapped[str | None]
     #: What takes it out of use (`wire.Device.fault`), and that with which an administrator has returned it to use.
     fault: Mapped[str | None]
     acknowledged: Mapped[str | None]

@@ -24,10 +24,11 @@ def store(tx: Connection, node: str, devices: Sequence[wire.Device]) -> bool:
         device = _quarantined(_still_faulty(reported, old), node, old)
         # A fault that is over, and comes again, is another one.
         known = old.acknowledged if old is not None and old.acknowledged == device.fault else None
-        values = {**device.model_dump(mode="json", exclude={"uuid"}), "present": True, "acknowledged": known}
+        own = {"present": True, "acknowledged": known, "reported_unusable": reported.unusable}
+        values = device.model_dump(mode="json", exclude={"uuid"}) | own
         if old is None:
             tx.execute(insert(Device).values(node=node, uuid=device.uuid, **values))
-        elif not old.present or old.device() != device:
+        elif not old.present or old.device() != device or old.reported_unusable != reported.unusable:
             tx.execute(update(Device).where(Device.node == node, Device.uuid == device.uuid).values(**values))
         else:
             continue
@@ -41,16 +42,17 @@ def store(tx: Connection, node: str, devices: Sequence[wire.Device]) -> bool:
 
 
 def _still_faulty(reported: wire.Device, old: DeviceRecord | None) -> wire.Device:
-    """Return the device, unusable if it is out of use for a fault: that is an administrator's to take back."""
-    if old is None or not lifecycle.out_of_use(old.unusable) or reported.unusable is not None:
+    """Return the device, unusable if it is out of use for a fault: that is an administrator's to take back, whatever
+    else its node tells of it meanwhile.
+    """
+    if old is None or not lifecycle.out_of_use(old.unusable):
         return reported
     return reported.model_copy(update={"unusable": old.unusable})
 
 
 def _quarantined(device: wire.Device, node: str, old: DeviceRecord | None) -> wire.Device:
     """Return the device, in quarantine if its driver tells of a fault with which nobody has returned it to use."""
-    known = old is not None and old.acknowledged == device.fault
-    if device.fault is None or known or (device.unusable is not None and not lifecycle.out_of_use(device.unusable)):
+    if device.fault is None or (old is not None and old.acknowledged == device.fault):
         return device
     why = f"{lifecycle.QUARANTINED}{device.fault}, then `yard nodes --return {node}:{device.index}`"
     return device.model_copy(update={"unusable": why})
@@ -59,7 +61,8 @@ def _quarantined(device: wire.Device, node: str, old: DeviceRecord | None) -> wi
 def return_to_use(tx: Connection, node: str, which: str | None = None) -> list[int]:
     """Give devices that are out of use for a fault another chance; return their indexes.
 
-    `which` is one's index or UUID; None: all of the node. What is broken about them now no longer counts.
+    `which` is one's index or UUID; None: all of the node. What is broken about them now no longer counts; what their
+    node itself keeps jobs from them for does.
     """
     query = select(Device.__table__).where(Device.node == node, Device.present).order_by(Device.index)
     returned = [
@@ -68,16 +71,16 @@ def return_to_use(tx: Connection, node: str, which: str | None = None) -> list[i
         if lifecycle.out_of_use(device.unusable) and which in {None, str(device.index), device.uuid}
     ]
     for device in returned:
-        values = {"unusable": None, "acknowledged": device.fault}
+        values = {"unusable": device.reported_unusable, "acknowledged": device.fault}
         tx.execute(update(Device).where(Device.node == node, Device.uuid == device.uuid).values(**values))
-        lifecycle.record_device_outage(tx, node, device.uuid, None)
+        lifecycle.record_device_outage(tx, node, device.uuid, device.reported_unusable)
     return [device.index for device in returned]
 
 
-def unusable(tx: Connection, node: str) -> dict[str, str | None]:
-    """Return why devices of the node must not be used, by UUID; None: they may."""
-    query = select(Device.uuid, Device.unusable).where(Device.node == node)
-    return {row.uuid: row.unusable for row in tx.execute(query)}
+def reported_unusable(tx: Connection, node: str) -> dict[str, str | None]:
+    """Return why the node itself keeps jobs from devices, by UUID; None: it does not."""
+    query = select(Device.uuid, Device.reported_unusable).where(Device.node == node)
+    return {row.uuid: row.reported_unusable for row in tx.execute(query)}
 
 
 def kept_from_strangers(tx: Connection, heartbeat: wire.Heartbeat) -> list[wire.Device]:

@@ -52,8 +52,8 @@ def register(tx: Connection, message: wire.Register, now: int, heartbeat_s: floa
         _refuse_second_machine(known, message.identity, now, heartbeat_s)
         tx.execute(update(Node).where(Node.name == message.node).values(**values))
         # What keeps a device from being used is for the next heartbeat to take back: it knows what runs there.
-        known_bad = node_devices.unusable(tx, message.node)
-        devices = [d if d.unusable else d.model_copy(update={"unusable": known_bad.get(d.uuid)}) for d in devices]
+        kept = node_devices.reported_unusable(tx, message.node)
+        devices = [d if d.unusable else d.model_copy(update={"unusable": kept.get(d.uuid)}) for d in devices]
     node_devices.store(tx, message.node, devices)
 
 

@@ -61,6 +61,7 @@ class DeviceRecord(Record):
     name: str
     memory: int
     unusable: str | None
+    reported_unusable: str | None
     fault: str | None
     acknowledged: str | None
     foreign_memory: int | None

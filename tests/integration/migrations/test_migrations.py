@@ -298,6 +298,19 @@ def test_outages_that_hold_at_the_upgrade_begin_with_it(database_url: str, engin
     assert "outages" not in tables(database_url)
 
 
+def test_what_nodes_keep_from_jobs_is_told_apart_from_quarantines(database_url: str, engine: Engine) -> None:
+    migrate(database_url, "0033")
+    fill(engine, MetaData())
+    devices = schema(engine).tables["devices"]
+    with engine.begin() as connection:
+        for uuid, unusable in (("uuid-1", "in quarantine: Xid 79"), ("uuid-2", "stuck")):
+            connection.execute(devices.update().where(devices.c.uuid == uuid).values(unusable=unusable))
+    migrate(database_url, "0034")
+    with engine.connect() as connection:
+        found = connection.execute(text("SELECT reported_unusable FROM devices ORDER BY uuid")).scalars().all()
+    assert found == [None, "stuck"]
+
+
 def found_by(engine: Engine, words: str) -> list[int]:
     """Numbers of jobs by the trigrams of their names."""
     query = {

@@ -149,6 +149,25 @@ def test_a_device_whose_driver_tells_of_a_fault_is_in_quarantine_until_it_is_ret
         registration.return_device(tx, "box", "0")
 
 
+@pytest.mark.parametrize("first", ["fault", "unusable"])
+def test_what_else_keeps_a_device_from_jobs_does_not_end_its_quarantine(yard: Database, first: str) -> None:
+    told = {"fault": "Xid 79 (it has fallen off the bus): reset the GPU", "unusable": "process 7 (python) holds 20 GiB"}
+    seen(yard, heartbeat(devices=[device(0, **{first: told[first]}), device(1)]))
+    seen(yard, heartbeat(devices=[device(0, **told), device(1)]))
+    seen(yard, heartbeat(devices=[device(0, unusable="stuck"), device(1)]))
+    seen(yard, heartbeat())
+    register(yard)
+    seen(yard, heartbeat(devices=[device(0, unusable="stuck"), device(1)]))
+    assert "in quarantine: Xid 79" in (devices(yard)["box-gpu-0"][1] or "")
+    with yard.write() as tx:
+        registration.return_device(tx, "box", "0")
+    assert devices(yard)["box-gpu-0"] == (True, "stuck")
+    register(yard)
+    assert devices(yard)["box-gpu-0"] == (True, "stuck")
+    seen(yard, heartbeat())
+    assert devices(yard)["box-gpu-0"] == (True, None)
+
+
 def test_a_fault_that_was_seen_to_does_not_count_again_and_a_new_one_does(yard: Database) -> None:
     for told, counts in (("1 error", True), ("1 error", False), ("2 errors", True), (None, False), ("2 errors", True)):
         seen(yard, heartbeat(devices=[device(0, fault=told), device(1)]))
