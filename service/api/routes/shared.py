@@ -65,14 +65,17 @@ def revoke_links(job_id: JobPath, caller: Submitter, ctx: Ctx) -> None:
 
 
 def find_linked(token: TokenPath, request: Request, ctx: Ctx) -> JobId:
-    """Return the job of a link; ``not-found``, and slower with each, for a token that opens none."""
-    limits: SignInLimits = request.app.state.link_limits
-    counted = limits.begin(request.client.host if request.client else "")
+    """Return the job of a link; ``not-found``, and slower with each, for a token that opens none.
+
+    A link that opens is never slowed: its signature cannot be guessed, so what others try at the same time, from the
+    same address too, is no reason to keep its readers out.
+    """
     link = _read(request, ctx, token)
-    if link is None or not shared_links.is_open(ctx.db, link, ctx.settings.visibility):
-        raise ProblemError("not-found", _NOT_THERE)
-    limits.succeeded(counted)
-    return link.job
+    if link is not None and shared_links.is_open(ctx.db, link, ctx.settings.visibility):
+        return link.job
+    limits: SignInLimits = request.app.state.link_limits
+    limits.begin(request.client.host if request.client else "")
+    raise ProblemError("not-found", _NOT_THERE)
 
 
 LinkedJob = Annotated[JobId, Depends(find_linked)]

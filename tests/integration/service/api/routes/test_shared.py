@@ -10,8 +10,9 @@ from typing import Any
 import httpx
 import pytest
 
+from service.errors import ProblemError
 from service.identity.link_tokens import Link
-from service.identity.sign_in_limits import PER_ADDRESS, SignInLimits
+from service.identity.sign_in_limits import GLOBALLY, PER_ADDRESS, SignInLimits
 from tests.support import scripted
 from tests.support.live import Live
 from tests.support.problems import kind
@@ -183,16 +184,20 @@ def test_without_the_setting_there_are_none(live_service: Live) -> None:
     assert live_service.client.delete(path).status_code == 204
 
 
-def test_guesses_are_slowed_and_sign_ins_are_not(sharing: Live) -> None:
+def test_guesses_are_slowed_and_neither_links_that_open_nor_sign_ins_are(sharing: Live) -> None:
     token = shared(sharing, submitted(sharing))
-    for _ in range(2 * PER_ADDRESS):
-        assert sharing.anonymous.get(f"{PREFIX}/shared/{token}").status_code == 200
     for _ in range(PER_ADDRESS):
         assert sharing.anonymous.get(f"{PREFIX}/shared/x").status_code == 404
-    slowed = sharing.anonymous.get(f"{PREFIX}/shared/{token}")
+    slowed = sharing.anonymous.get(f"{PREFIX}/shared/x")
     assert kind(slowed) == (429, "too-many-requests")
     assert 1 <= int(slowed.headers["retry-after"]) <= 60
     assert "public links" in slowed.json()["detail"]
+    for number in range(GLOBALLY - PER_ADDRESS):
+        sharing.app.state.link_limits.begin(f"10.0.0.{number}")
+    with pytest.raises(ProblemError, match="from all addresses"):
+        sharing.app.state.link_limits.begin("10.0.1.0")
+    for rest in ("", "/metrics"):
+        assert sharing.anonymous.get(f"{PREFIX}/shared/{token}{rest}").status_code == 200
     signed_in = sharing.anonymous.post(f"{PREFIX}/session", json={"token": sharing.admin_token})
     assert signed_in.status_code == 201
 
