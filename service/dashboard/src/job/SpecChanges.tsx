@@ -12,9 +12,12 @@ interface Props {
   tools?: ReactNode;
 }
 
+/** Code is compared line by line elsewhere. */
+const EXCEPT = ["code"];
+
 /** Fields that a spec has otherwise than a job before it. */
 export function SpecChanges({ before, after, tools }: Props) {
-  const found = useMemo(() => differences([before.spec, after]), [before, after]);
+  const found = useMemo(() => differences([before.spec, after], EXCEPT), [before, after]);
   return (
     <Panel title={`Changed since job ${before.number}`} tools={tools}>
       {found.length === 0

@@ -12,6 +12,9 @@ test("only fields that differ are told, with who has which value", () => {
     { path: "command", values: [{ text: "train.py --lr 0.1", of: [0, 2] }, { text: "train.py --lr 0.2", of: [1] }] },
     { path: "env.EXTRA", values: [{ text: "", of: [0, 2] }, { text: "x", of: [1] }] },
   ]);
+  expect(differences(specs.slice(0, 2), ["command", "env.EXTRA"])).toEqual([
+    { path: "name", values: [{ text: "a", of: [0] }, { text: "b", of: [1] }] },
+  ]);
   expect(isEnvironment("env.EXTRA")).toBe(true);
   expect(isEnvironment("environmental")).toBe(false);
 });

@@ -11,16 +11,16 @@ type Json = Record<string, unknown>;
 /** Fields that say in which environment a job runs. */
 const ENVIRONMENT = /^(env|secrets|python|venv|conda|image|container|modules|setup|launcher|backend|environment)(\.|$)/;
 /** Fields that differ from job to job and say nothing of what was run. */
-const NEVER = new Set(["name", "code"]);
+const NEVER: readonly string[] = ["name", "code"];
 
 export function isEnvironment(path: string): boolean {
   return ENVIRONMENT.test(path);
 }
 
-/** Where the specs differ; a field that one of them lacks is absent there. */
-export function differences(specs: readonly Json[]): Difference[] {
+/** Where the specs differ, apart from some fields; a field that one of them lacks is absent there. */
+export function differences(specs: readonly Json[], except = NEVER): Difference[] {
   const flat = specs.map((spec) => flatten(spec));
-  const paths = [...new Set(flat.flatMap((one) => [...one.keys()]))].filter((path) => !NEVER.has(path)).sort();
+  const paths = [...new Set(flat.flatMap((one) => [...one.keys()]))].filter((path) => !except.includes(path)).sort();
   return paths.flatMap((path) => {
     const values = new Map<string, number[]>();
     flat.forEach((one, index) => {
