@@ -106,7 +106,7 @@ def search(read: Read, seen: LogView, query: LogQuery) -> api.LogSearch:
     words = query.words if query.case else [word.lower() for word in query.words]
     stop = min(seen.size, query.start + SEARCH_BYTES)
     found: list[tuple[int, int]] = []
-    offset, line, count = query.start, query.line, 0
+    offset, line, line_offset, count = query.start, query.line, query.start, 0
     while offset < stop:
         data = _whole_lines(read, offset, seen.size)
         if not data:
@@ -115,13 +115,16 @@ def search(read: Read, seen: LogView, query: LogQuery) -> api.LogSearch:
             count += 1
             if len(found) < query.limit:
                 found.append((offset + begin, line + number))
-        offset, line = offset + len(data), line + data.count(b"\n")
+        if newlines := data.count(b"\n"):
+            line, line_offset = line + newlines, offset + data.rindex(b"\n") + 1
+        offset += len(data)
     return api.LogSearch(
         attempt=seen.attempt,
         count=count,
         matches=[_match(read, seen.size, at, number, query.context) for at, number in found],
         next=offset if offset < seen.size else None,
         line=line,
+        line_offset=line_offset,
     )
 
 

@@ -270,6 +270,8 @@ class LogSearch(Resource):
     """`offset` with which to go on; null: the log was read to its end."""
     line: int
     """`line` with which to go on."""
+    line_offset: int
+    """Byte at which that line begins: `offset` with which to go on once a log that was read to its end has grown."""
 
 
 class LogStream(Resource):

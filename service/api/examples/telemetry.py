@@ -60,6 +60,7 @@ MODELS: tuple[BaseModel, ...] = (
         ],
         next=None,
         line=2,
+        line_offset=42,
     ),
     api.LiveTopics(topics=["queue", f"job:{JOB_ID}"]),
 )

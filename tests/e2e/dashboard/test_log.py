@@ -54,6 +54,24 @@ def test_colours_errors_and_words_are_shown(page: Page, submit: Submit, node: Ag
     assert (tmp_path / "log").read_text().count("\n") == 1_002
 
 
+def test_what_comes_while_the_log_grows_is_marked_and_found(page: Page, submit: Submit, node: Agent) -> None:
+    job = submit(name="grows")
+    attempt = node.start()
+    attempt.write("fine\n")
+    log = _log(page, job["number"])
+    expect(log).to_contain_text("fine")
+    page.get_by_label("Search the log").fill("fine")
+    expect(page.get_by_text("1 line", exact=True)).to_be_visible()
+    attempt.write("ValueError: boom\nfi")
+    marks = page.locator(".log-marks[data-kind=error] i")
+    expect(marks).to_have_count(1)
+    attempt.write("ne\nKeyError: x\n")
+    expect(marks).to_have_count(2)
+    expect(page.get_by_role("button", name="2 lines with errors")).to_be_visible()
+    expect(page.get_by_text("2 lines", exact=True)).to_be_visible()
+    expect(page.locator(".log-results li")).to_have_count(2)
+
+
 def test_ranks_are_merged_by_time(page: Page, submit: Submit, node: Agent) -> None:
     job = submit(name="ranks")
     attempt = node.start()

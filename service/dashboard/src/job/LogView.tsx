@@ -2,9 +2,9 @@ import {
   memo, type RefObject, useImperativeHandle, useLayoutEffect, useMemo, useRef, useState,
 } from "react";
 
-import type { Found } from "../api/logs";
 import { marked, type Span, spans } from "../lib/ansi";
 import { type LogDocument, placeOf } from "../lib/logDocument";
+import type { Found } from "../lib/logSearch";
 import { clock } from "../lib/time";
 import { type LogSource, type ShownLine, useLines } from "./useLogDocument";
 

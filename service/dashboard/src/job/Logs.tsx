@@ -1,11 +1,12 @@
 import { useMemo, useRef, useState } from "react";
 
 import { useLogStreams } from "../api/jobs";
-import { type Found, MOST_MATCHES, useLogSearch } from "../api/logs";
+import { useLogSearch } from "../api/logs";
 import type { Job, LogStream } from "../api/types";
 import { plain } from "../lib/ansi";
 import { bytes, plural } from "../lib/format";
 import { type LogDocument, placeOf } from "../lib/logDocument";
+import { type Found, MOST_MATCHES } from "../lib/logSearch";
 import { Notice } from "../ui/Notice";
 import { Panel } from "../ui/Panel";
 import { Segments } from "../ui/Segments";
@@ -71,9 +72,8 @@ function Shown({ job, streams }: { job: string; streams: readonly LogStream[] })
   const { document, live, ready, error } = useLogDocument(source);
   const [words, setWords] = useState("");
   const searched = useSettled(words.trim(), SETTLE_MS) ?? "";
-  const hits = useLogSearch({ ...source, words: searched, context: CONTEXT });
-  // What has come since is not looked through: a log that grows is once more when it is complete.
-  const errors = useLogSearch({ ...source, words: ready ? null : "", context: 0 });
+  const hits = useLogSearch({ ...source, words: searched, context: CONTEXT, grown: document });
+  const errors = useLogSearch({ ...source, words: ready ? null : "", context: 0, grown: document });
   const [timestamps, setTimestamps] = useState(false);
   const [following, setFollowing] = useState(true);
   const [current, setCurrent] = useState<number | null>(null);
@@ -245,6 +245,7 @@ function Errors({ found, document, current, onShow }: Omit<ResultsProps, "words"
   if (found.count === 0) return null;
   const next = () => {
     const lines = found.matches.flatMap(({ rank, match }) => placeOf(document, rank, match.line) ?? []);
+    lines.sort((one, other) => one - other);
     const line = lines.find((one) => one > (current ?? -1)) ?? lines[0];
     if (line !== undefined) onShow(line);
   };

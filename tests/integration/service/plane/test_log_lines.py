@@ -92,6 +92,25 @@ def test_a_long_log_is_searched_in_parts(data_plane: Plane, monkeypatch: pytest.
     assert (answers > 3, line) == (True, 5_000)
 
 
+def test_a_log_that_grows_is_searched_on_from_its_last_line(data_plane: Plane) -> None:
+    seeded = data_plane.job()
+    written, offset, line = b"", 0, 0
+    for text, lines, goes_on in (
+        (b"fine\nValueErr", [], (1, 5)),
+        (b"or: boom", [1], (1, 5)),
+        (b"\nfine\nKeyError: x\n", [1, 3], (4, 39)),
+        (b"", [], (4, 39)),
+    ):
+        if text:
+            data_plane.log(seeded, len(written), text)
+        written += text
+        body = get(data_plane, seeded, "search", errors=True, offset=offset, line=line)
+        assert [each["line"] for each in body["matches"]] == lines
+        offset, line = body["line_offset"], body["line"]
+        assert (body["next"], line, offset) == (None, *goes_on)
+        assert written[:offset].count(b"\n") == line
+
+
 def test_a_whole_log_is_saved(data_plane: Plane) -> None:
     seeded = data_plane.job()
     text = b"some words\n" * 500_000
