@@ -63,6 +63,14 @@ def test_lanes_show_past_present_and_future(page: Page, submit: Submit, node: Ag
     expect(page.get_by_role("heading", name=r"running")).to_be_visible()
 
 
+def test_an_empty_home_fits_a_phone(page: Page) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.reload()
+    expect(page.get_by_role("heading", name="No node has joined")).to_be_visible()
+    expect(page.get_by_role("heading", name="Nothing has been submitted yet")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
 def test_mine_and_what_needs_attention(page: Page, submit: Submit, node: Agent) -> None:
     mine = page.get_by_role("region", name="Mine")
     attention = page.get_by_role("region", name="Needs attention")
