@@ -41,8 +41,9 @@ class DryRunJob(NamedTuple):
 def forecast(db: Database, loader: Loader, estimator: Estimator, now: int, planned: DryRunJob) -> PlannedStart:
     """Return the place in the queue, the expected start and the devices of a job submitted now."""
     with queue_snapshot(db, loader, now) as (tx, without):
-        without.state.put([_waiting(tx, estimator, without, planned)])
-        seen = replace(without, queue=order(without.state, now, without.policy))
+        state = without.state.copy()
+        state.put([_waiting(tx, estimator, without, planned)])
+        seen = replace(without, state=state, queue=order(state, now, without.policy))
         expected = (
             Expected(None, None)
             if seen.state.paused

@@ -9,7 +9,6 @@ from sqlalchemy import Connection
 from service.accounting.policy_settings import current_policy
 from service.db.engine import Database
 from service.scheduler.model.state import SchedulerState
-from service.scheduler.policy.order import order
 from service.scheduler_cache.load import Loader
 from torchyard.ids import JobId
 from torchyard.spec.policy import Policy
@@ -17,7 +16,7 @@ from torchyard.spec.policy import Policy
 
 @dataclass(frozen=True, kw_only=True)
 class QueueSnapshot:
-    """The policy's state at a moment, and the order of the queue."""
+    """The policy's state at a moment, which others read too, and the order of the queue."""
 
     state: SchedulerState
     policy: Policy
@@ -32,5 +31,4 @@ def queue_snapshot(
     """Yield queue and nodes with a transaction that shows the same moment; the job `asked` about as it is now."""
     with loader.snapshot(db, now, asked) as (tx, state):
         policy = current_policy(tx)
-        queue = order(state, now, policy) if state.waiting else ()
-        yield tx, QueueSnapshot(state=state, policy=policy, queue=queue, now=now)
+        yield tx, QueueSnapshot(state=state, policy=policy, queue=loader.order.of(state, now, policy), now=now)

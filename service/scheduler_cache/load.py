@@ -6,7 +6,7 @@ and now and then all jobs are compared. A job is known by the number of its last
 read late never undoes what was read before.
 
 A reader's transaction begins while the loader is locked, and is handed out with the state: so both show one moment, and
-none is older than one that was read before.
+none is older than one that was read before. Readers share one copy of the jobs as long as none has changed.
 """
 
 import threading
@@ -29,6 +29,7 @@ from service.scheduler_cache import load_jobs
 from service.scheduler_cache.default_estimates import DefaultEstimates
 from service.scheduler_cache.excluded_nodes import ExcludedNodes
 from service.scheduler_cache.ineligible import Ineligibility
+from service.scheduler_cache.known_order import KnownOrder
 from service.scheduler_cache.load_jobs import LoadedJob, RestartRules, resources_of
 from service.scheduler_cache.load_nodes import NodeLoader
 from torchyard.ids import JobId
@@ -56,6 +57,9 @@ class Loader:
     def __init__(self, disk_floor: int, estimator: Estimator, free: Callable[[], int] | None = None) -> None:
         self._lock = threading.Lock()
         self._state = SchedulerState()
+        #: What readers were given last.
+        self._copied = SchedulerState()
+        self.order = KnownOrder()
         self._nodes = NodeLoader(disk_floor, free)
         self._estimator = estimator
         self._defaults = DefaultEstimates(estimator)
@@ -95,7 +99,7 @@ class Loader:
     def snapshot(
         self, db: Database, now: int, asked: JobId | None = None
     ) -> Iterator[tuple[Connection, SchedulerState]]:
-        """Open a transaction that reads, and hand out the state as of the same moment, the caller's own to change.
+        """Open a transaction that reads, and hand out the state as of the same moment; whoever changes it copies it.
 
         The job that is `asked` about is read by itself: looks may not have come upon its last change yet.
 
@@ -109,8 +113,15 @@ class Loader:
                 if asked is not None:
                     self._read(tx, [asked], now)
                 self._surroundings(tx, now)
-                state = self._state.copy()
+                state = self._copied = self._shared()
             yield tx, state
+
+    def _shared(self) -> SchedulerState:
+        """Return a copy of the state for all readers, whose jobs are the ones of the last copy if none has changed."""
+        state, known = self._state, self._copied
+        shared = known.beside(state) if known.changes == state.changes else state.copy()
+        shared.capacities()  # made now: many threads read it
+        return shared
 
     @property
     def busy(self) -> bool:

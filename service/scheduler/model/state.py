@@ -46,6 +46,8 @@ class SchedulerState:
             self._enter(running)
 
     def _derive(self) -> None:
+        #: How many changes of jobs there were.
+        self.changes = 0
         self.classes = EquivalenceClasses()
         self.table = Table()
         #: Running jobs of each sweep.
@@ -59,6 +61,7 @@ class SchedulerState:
     def put(self, jobs: Iterable[Waiting | Running]) -> None:
         """Add jobs, or replace them; one that ran and now waits (or the other way round) moves."""
         for job in jobs:
+            self.changes += 1
             self._leave(job.job, runs_on=isinstance(job, Running))
             if isinstance(job, Waiting):
                 self.waiting[job.job] = job
@@ -71,6 +74,7 @@ class SchedulerState:
         """Forget a job that is over; an unknown one is no error."""
         self._leave(job, runs_on=False)
         if job in self.table.rows:
+            self.changes += 1
             self.classes.drop(self.table.remove(job))
         self.promised.pop(job, None)
 
@@ -120,6 +124,18 @@ class SchedulerState:
         other.victims = {job: victims.copy() for job, victims in self.victims.items()}
         other._capacities = {node: capacity.copy() for node, capacity in self._capacities.items()}
         return other
+
+    def beside(self, other: "SchedulerState") -> "SchedulerState":
+        """Return these jobs beside all that another state knows of nodes, accounts, reservations, pauses and promises.
+
+        The jobs are not copied: only a state whose jobs never change any more may be asked.
+        """
+        made = SchedulerState.__new__(SchedulerState)
+        made.__dict__.update(self.__dict__)
+        for name in ("nodes", "users", "projects", "caps", "reservations", "paused"):
+            setattr(made, name, getattr(other, name))
+        made.promised, made._capacities = other.promised.copy(), self._capacities.copy()
+        return made
 
     def capacities(self) -> dict[str, NodeCapacity]:
         """Return the free capacity of each node; callers must not change it."""

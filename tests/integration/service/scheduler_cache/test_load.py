@@ -157,6 +157,21 @@ def test_a_state_and_its_transaction_show_one_moment_whatever_is_read_meanwhile(
         assert state.waiting[job].priority == tx.scalar(select(Job.priority)) == 1
 
 
+def test_readers_share_what_has_not_changed(kept: Kept) -> None:
+    (uuid,) = box.add_node(kept.db, devices=1)
+    first, second = box.add_job(kept.db), box.add_job(kept.db)
+    before = kept.look()
+    with kept.db.write() as tx:
+        tx.execute(insert(Account).values(kind="user", name="user-ada", weight=3))
+    again = kept.look()
+    assert again.waiting is before.waiting
+    assert (before.users["user-ada"].weight, again.users["user-ada"].weight) == (1, 3)
+    box.start(kept.db, first, [uuid])
+    after = kept.look()
+    assert (set(before.waiting), set(after.waiting)) == ({first, second}, {second})
+    assert (len(before.capacities()["box"].free), len(after.capacities()["box"].free)) == (1, 0)
+
+
 def test_one_that_is_over_is_not_taken_for_one_that_runs(kept: Kept) -> None:
     (uuid,) = box.add_node(kept.db, devices=1)
     job = box.add_job(kept.db)
