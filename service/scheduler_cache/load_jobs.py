@@ -113,7 +113,7 @@ def resources_of(spec: JobSpec) -> ResourceRequest:
     """
     backend = None if spec.recipe is None else spec.recipe.backend
     asked = (getattr(spec.resources, name) for name in _ASKED)
-    return _resources(backend == _GPU_BACKEND, spec.isolated, bool(spec.secrets), *asked)
+    return _resources(backend == _GPU_BACKEND, spec.isolated, bool(spec.secrets), not spec.warm_start, *asked)
 
 
 #: The backend whose ranks need a GPU each.
@@ -127,6 +127,7 @@ def _resources(
     gpus_alone: bool,
     isolated: bool,
     secrets: bool,
+    cold: bool,
     gpus: int | None,
     gpu_memory_min: int | None,
     gpu_share: int | None,
@@ -145,6 +146,7 @@ def _resources(
         gpus_alone=gpus_alone,
         isolated=isolated,
         secrets=secrets,
+        cold=cold,
         labels=frozenset(labels or ()),
         cpus=cpus or (0 if gpus else 1),
         memory=memory or 0,
@@ -235,6 +237,7 @@ def _common(row: LoadedJob) -> dict[str, Any]:
             spec.backend == _GPU_BACKEND,
             spec.isolated,
             bool(spec.secrets),
+            spec.cold,
             *map(_plain, map(resources.get, _ASKED)),
         ),
         "nodes": spec.nodes,

@@ -78,6 +78,7 @@ class NodeLoader:
         knows = {
             "knows_shares": Capability.GPU_SHARE in words,
             "knows_secrets": Capability.SECRETS in words,
+            "knows_warm_start": Capability.WARM_START in words,
             "isolates": Capability.NETWORK_ISOLATION in words,
         }
         drains = node.maintenance, node.drain_message

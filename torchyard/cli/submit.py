@@ -60,6 +60,9 @@ def run(
     secret: Annotated[
         list[str] | None, typer.Option(help="A secret of yours or of the project that it gets; repeatable.")
     ] = None,
+    no_warm_start: Annotated[
+        bool, typer.Option("--no-warm-start", help="Execute each process; fork none that has PyTorch loaded.")
+    ] = False,
     tag: Annotated[list[str] | None, typer.Option(help="Word to filter by; repeatable.")] = None,
     checkpoint_every: Annotated[
         str | None, typer.Option(help="Checkpoints are due this often, such as 10m; or never.")
@@ -89,6 +92,7 @@ def run(
         link=link,
         env=_environment(env or []),
         secrets=secret,
+        warm_start=False if no_warm_start else None,
         tags=tag,
         checkpoint=_given(every=checkpoint_every) or None,
         after=_listed(after),

@@ -108,6 +108,9 @@ class JobSpec(Model):
     """Interpreter, venv or conda prefix of the command; `yard submit` takes the active one."""
     env: Environment = {}
     """Environment variables."""
+    warm_start: bool = True
+    """Whether it may be forked from a process of its node that has loaded PyTorch already, where nodes have those;
+    `false`: each of its processes is executed."""
     network: Network = Network.HOST
     """`isolated`: the processes reach each other and nothing else, and nobody else on the node reaches them. One node
     only, whose worker runs as root. Services on localhost, downloads and trackers that send are out of reach."""

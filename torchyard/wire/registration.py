@@ -39,6 +39,8 @@ class Capability(StrEnum):
     NETWORK_ISOLATION = "network-isolation"
     #: Jobs that name secrets (`secrets`).
     SECRETS = "secrets"
+    #: Jobs with `warm_start: false`.
+    WARM_START = "warm-start"
 
 
 class Register(Message):

@@ -464,6 +464,7 @@ def launch_record(
         "gpu_share": launch.spec.resources.gpu_share,
         "limits": laid.limits,
         "isolated": launch.spec.isolated,
+        "warm_start": launch.spec.warm_start,
         "log_limit": launch.spec.log_limit,
         "node_rank": launch.node_rank,
         "secrets": sorted(laid.secrets),

@@ -60,6 +60,8 @@ class ServerKey:
 def never_warm(launch: Mapping[str, Any]) -> str:
     """Return why a launch without a key is always executed."""
     words = launch["argv"]
+    if not launch["warm_start"]:
+        return "its spec says warm_start: false"
     if launch["uid"] is not None:
         return "it runs as another account than the worker"
     if launch["torchrun"] and words[1] != _ELASTIC:
@@ -72,7 +74,9 @@ def never_warm(launch: Mapping[str, Any]) -> str:
 def key_of(launch: Mapping[str, Any]) -> ServerKey | None:
     """Return the key for a ``launch.json``, which has no values of secrets; None for what is always executed."""
     words = launch["argv"]
-    if launch["uid"] is not None or not Path(words[0]).is_absolute() or (launch["torchrun"] and words[1] != _ELASTIC):
+    if not launch["warm_start"] or launch["uid"] is not None:
+        return None
+    if not Path(words[0]).is_absolute() or (launch["torchrun"] and words[1] != _ELASTIC):
         return None
     ranked = words[words.index("--") + 1 :] if launch["torchrun"] else words
     options = []

@@ -92,6 +92,11 @@ class StoredSpec:
         return self.data.get("network") == Network.ISOLATED
 
     @property
+    def cold(self) -> bool:
+        """It must not start warm."""
+        return self.data.get("warm_start") is False
+
+    @property
     def code(self) -> str | None:
         """Id of its code snapshot."""
         code: str | None = self.data.get("code")

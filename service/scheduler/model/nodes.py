@@ -29,6 +29,8 @@ class ResourceRequest:
     isolated: bool = False
     #: It gets values of secrets.
     secrets: bool = False
+    #: It must not start warm (`warm_start: false`).
+    cold: bool = False
     cpus: int = 0
     memory: int = 0
     #: Nodes that run no jobs of its owner: they have no UNIX account there.
@@ -129,6 +131,8 @@ class NodeInfo:
     knows_shares: bool = True
     #: Its worker gives jobs their secrets; an older version refuses such jobs.
     knows_secrets: bool = True
+    #: Its worker supports jobs that must not start warm; an older version refuses such jobs.
+    knows_warm_start: bool = True
     #: Its worker can give a job a network of its own.
     isolates: bool = True
 
@@ -136,7 +140,9 @@ class NodeInfo:
         """Return in words what the job needs and the node's worker is too old for; None if there is none."""
         if resources.gpu_share and not self.knows_shares:
             return "shared GPUs"
-        return "secrets" if resources.secrets and not self.knows_secrets else None
+        if resources.secrets and not self.knows_secrets:
+            return "secrets"
+        return "warm_start" if resources.cold and not self.knows_warm_start else None
 
     def offers(self, resources: ResourceRequest) -> bool:
         """Return whether the node has the labels and the kind of network that the job asks for."""

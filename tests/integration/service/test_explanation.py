@@ -97,6 +97,7 @@ def test_fewer_gpus_and_a_shared_card(live: Live) -> None:
     [
         ({"resources": {"gpu_share": "30GiB"}}, "shared GPUs", Capability.GPU_SHARE),
         ({"secrets": ["HF_TOKEN"]}, "secrets", Capability.SECRETS),
+        ({"warm_start": False}, "warm_start", Capability.WARM_START),
     ],
 )
 def test_a_worker_that_is_too_old_for_a_job_does_not_get_it(

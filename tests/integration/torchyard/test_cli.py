@@ -82,8 +82,10 @@ def test_all_gpus_are_as_many_as_the_box_has(yard: Callable[..., Done], live_ser
     assert "gpus: all is 3 here" in checked.err
     assert "3 processes" in checked.err
     assert yard("submit", str(file)).out == "1\n"
-    assert yard("run", "-d", "--gpus", "all", "--code", str(code), "--", "python", "train.py").out == "2\n"
-    assert [each["spec"]["resources"]["gpus"] for each in yard("ls", "--json").json] == [3, 3]
+    words = ("run", "-d", "--gpus", "all", "--no-warm-start", "--code", str(code), "--", "python", "train.py")
+    assert yard(*words).out == "2\n"
+    specs = [each["spec"] for each in yard("ls", "--json").json]
+    assert [(each["resources"]["gpus"], each.get("warm_start", True)) for each in specs] == [(3, False), (3, True)]
     wrong = yard("run", "-d", "--gpus", "some", "--", "true")
     assert (wrong.code, "give a number, or all for as many as a node has" in wrong.err.replace("\n", " ")) == (2, True)
 

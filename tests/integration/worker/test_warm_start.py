@@ -253,6 +253,17 @@ def test_what_cannot_be_forked_is_executed(pair: Pair, code: str) -> None:
     assert (start.cold_reason or "").startswith("its program was executed: it")
 
 
+def test_a_job_that_refuses_is_executed_beside_a_server(pair: Pair) -> None:
+    spec: dict[str, Any] = {"launcher": "python", "command": ["python", "train.py"]}
+    _, (warm, _) = pair.run({"train.py": "print(1)"}, **spec)
+    assert forked(warm)
+    refusing, result = pair.warm.run(files={"train.py": "print(1)"}, **spec, warm_start=False)
+    assert (result.exit_code, log(refusing), forked(refusing)) == (0, "1\n", False)
+    start = StartReader(refusing, owner=os.getuid()).read()
+    assert start is not None
+    assert start.cold_reason == "its spec says warm_start: false"
+
+
 WAITS = "import os, time\nopen(f\"ready-{os.environ['RANK']}\", 'w').close()\ntime.sleep(600)\n"
 
 

@@ -12,7 +12,7 @@ const COMMON_RECIPE = ["model", "data", "optim", "strategy", "epochs", "batch_si
 
 /** The others, by what they are about. */
 const GROUPS = [
-  { title: "Code and environment", names: ["launcher", "code", "live", "link", "link_root", "python", "env", "secrets", "network"] },
+  { title: "Code and environment", names: ["launcher", "code", "live", "link", "link_root", "python", "env", "secrets", "network", "warm_start"] },
   { title: "Limits and retries", names: ["time_limit", "start_limit", "idle_limit", "idle_action", "max_retries", "grace", "hang", "log_limit"] },
   { title: "Preemption and checkpoints", names: ["preemptible", "restartable", "checkpoint", "resume", "carry"] },
   { title: "Outputs and trackers", names: ["outputs", "trackers"] },

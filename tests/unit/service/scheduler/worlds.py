@@ -171,6 +171,7 @@ def _resources(random: Random) -> ResourceRequest:
         labels=random.choice([frozenset()] * 5 + [frozenset({"fast"})]),
         isolated=random.random() < 0.1,
         secrets=random.random() < 0.1,
+        cold=random.random() < 0.1,
         cpus=max(random.choice([0, 0, 0, 1, 6]), 0 if gpus else 1),
         memory=random.choice([0, 0, 8 * GIB]),
         excluded_nodes=random.choice([frozenset()] * 7 + [frozenset("a")]),
@@ -222,6 +223,7 @@ def _info(random: Random, node: str) -> NodeInfo:
         labels=random.choice([frozenset(), frozenset({"fast"})]),
         knows_shares=random.random() < 0.8,
         knows_secrets=random.random() < 0.8,
+        knows_warm_start=random.random() < 0.8,
         isolates=random.random() < 0.8,
     )
 

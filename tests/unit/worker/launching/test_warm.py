@@ -14,8 +14,10 @@ PYTHON = "/env/bin/python"
 AGENT = [PYTHON, ELASTIC, "--nproc-per-node=2", "--no-python", "/w/python", "rank.py", "logs", "--"]
 
 
-def launch(argv: list[str], *, torchrun: bool = True, uid: int | None = None, **env: str) -> dict[str, Any]:
-    return {"argv": argv, "torchrun": torchrun, "uid": uid, "env": env}
+def launch(
+    argv: list[str], *, torchrun: bool = True, uid: int | None = None, warm_start: bool = True, **env: str
+) -> dict[str, Any]:
+    return {"argv": argv, "torchrun": torchrun, "uid": uid, "warm_start": warm_start, "env": env}
 
 
 def test_attempts_of_one_environment_share_a_server() -> None:
@@ -42,13 +44,14 @@ def test_those_of_others_do_not(other: dict[str, Any]) -> None:
     "executed",
     [
         launch([*AGENT, PYTHON, "-u", "a.py"], uid=1000),
+        launch([*AGENT, PYTHON, "-u", "a.py"], warm_start=False),
         launch([*AGENT, "bash", "a.sh"]),
         launch([*AGENT, PYTHON, "-u", "-X", "dev", "a.py"]),
         launch([PYTHON, "-m", "torch.distributed.run", "--nnodes=2", "--", PYTHON, "-u", "a.py"]),
         launch(["python", "a.py"], torchrun=False),
         launch(["/bin/true"], torchrun=False),
     ],
-    ids=["another account", "no Python", "other options", "several nodes", "by name", "no arguments"],
+    ids=["another account", "refuses", "no Python", "other options", "several nodes", "by name", "no arguments"],
 )
 def test_what_no_server_can_stand_for_is_executed(executed: dict[str, Any]) -> None:
     assert key_of(executed) is None

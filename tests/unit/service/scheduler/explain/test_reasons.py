@@ -239,6 +239,11 @@ def test_a_worker_that_is_too_old() -> None:
         "outdated",
         "needs a worker that knows secrets: node a runs an older one; upgrade it",
     )
+    found = first(state(waits(1, cold=True), nodes=(replace(node("a"), knows_warm_start=False),)))
+    assert (found.code, found.message) == (
+        "outdated",
+        "needs a worker that knows warm_start: node a runs an older one; upgrade it",
+    )
 
 
 def test_who_comes_first() -> None:

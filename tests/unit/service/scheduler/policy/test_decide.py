@@ -328,6 +328,7 @@ def test_nothing_is_given_twice_or_beyond_what_is_there(world: SchedulerState, p
                 assert resources.labels <= world.nodes[placement.node].labels
                 assert world.nodes[placement.node].isolates or not resources.isolated
                 assert world.nodes[placement.node].knows_secrets or not resources.secrets
+                assert world.nodes[placement.node].knows_warm_start or not resources.cold
                 assert placement.node not in resources.excluded_nodes
             if resources.gpus:
                 assert len({world.nodes[placement.node].word for placement in one.placements}) == 1
