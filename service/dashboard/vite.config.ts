@@ -1,20 +1,30 @@
+import { lingui } from "@lingui/vite-plugin";
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vitest/config";
+
+import { messages } from "./vite.plugins.ts";
 
 /** Where a service runs during development; its allowed hosts must include this server's. */
 const SERVICE = "http://127.0.0.1:8765";
 
+/** The entries with what the build adds to them, and what the explorer of the REST API alone needs. */
+const OWN = /^\0|\.html|swagger-ui|explorer\.|src\/main\.tsx/;
+
 export default defineConfig({
-  plugins: [react()],
+  plugins: [messages(), lingui({ failOnCompileError: true }), react()],
   build: {
     outDir: "dist",
     emptyOutDir: true,
     sourcemap: false,
     assetsInlineLimit: 0,
     // The explorer of the REST API is a page of its own: nobody else loads Swagger UI.
-    rolldownOptions: { input: ["index.html", "docs.html"] },
+    rolldownOptions: {
+      input: ["index.html", "docs.html"],
+      // What the first page needs is one file: the wait for a language would have it split into dozens.
+      output: { codeSplitting: { groups: [{ name: "first", tags: ["$initial"], test: (id) => !OWN.test(id) }] } },
+    },
     chunkSizeWarningLimit: 1600,
   },
   server: { proxy: { "/api": { target: SERVICE, changeOrigin: true } } },
-  test: { include: ["src/**/*.test.ts"], environment: "node" },
+  test: { include: ["src/**/*.test.ts"], environment: "node", setupFiles: ["src/lib/i18n.setup.ts"] },
 });

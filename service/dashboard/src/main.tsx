@@ -14,6 +14,7 @@ import "./styles/compare.css";
 import "./styles/log.css";
 import "./styles/palette.css";
 
+import { I18nProvider } from "@lingui/react";
 import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";
@@ -21,6 +22,7 @@ import { createRoot } from "react-dom/client";
 
 import { ApiError, isUnauthorized } from "./api/client";
 import { SETTINGS_KEY } from "./api/session";
+import { i18n } from "./lib/i18n";
 import { router } from "./router";
 
 /** A session that has ended anywhere brings the sign-in. */
@@ -40,12 +42,15 @@ const queries = new QueryClient({
   },
 });
 
+document.documentElement.lang = i18n.locale;
 const root = document.getElementById("root");
 if (root === null) throw new Error("index.html has no element #root");
 createRoot(root).render(
   <StrictMode>
-    <QueryClientProvider client={queries}>
-      <RouterProvider router={router} />
-    </QueryClientProvider>
+    <I18nProvider i18n={i18n}>
+      <QueryClientProvider client={queries}>
+        <RouterProvider router={router} />
+      </QueryClientProvider>
+    </I18nProvider>
   </StrictMode>,
 );

@@ -1,3 +1,4 @@
+import { Trans } from "@lingui/react/macro";
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Link } from "@tanstack/react-router";
 
 import { parseCompare } from "./compare/search";
@@ -10,8 +11,8 @@ import { Root } from "./ui/Frame";
 function Nowhere() {
   return (
     <div className="empty">
-      <h1>No such page</h1>
-      <p><Link to="/" search={{}}>Back to the home page</Link></p>
+      <h1><Trans>No such page</Trans></h1>
+      <p><Link to="/" search={{}}><Trans>Back to the home page</Trans></Link></p>
     </div>
   );
 }

@@ -1,3 +1,4 @@
+import { t } from "@lingui/core/macro";
 import createClient from "openapi-fetch";
 
 import { outageMiddleware } from "./outage";
@@ -29,9 +30,9 @@ export async function unwrap<T>(answer: Promise<{ data?: T; error?: unknown; res
 
 /** An error from problem details of any shape. */
 export function problem(status: number, body: unknown): ApiError {
-  if (typeof body !== "object" || body === null) return new ApiError(status, `The service answered ${status}.`);
+  if (typeof body !== "object" || body === null) return new ApiError(status, t`The service answered ${status}.`);
   const { detail, title, errors } = body as { detail?: unknown; title?: unknown; errors?: unknown };
-  const text = [detail, title].find((one): one is string => typeof one === "string") ?? `The service answered ${status}.`;
+  const text = [detail, title].find((one): one is string => typeof one === "string") ?? t`The service answered ${status}.`;
   return new ApiError(status, text, Array.isArray(errors) ? errors as ApiError["fields"] : []);
 }
 
@@ -68,6 +69,6 @@ export function isUnauthorized(error: unknown): boolean {
 /** Words for a person about any error, a lost connection included. */
 export function explain(error: unknown): string {
   if (error instanceof ApiError) return [error.message, ...error.fields.map((one) => one.message)].join(" ");
-  if (error instanceof TypeError) return "The service does not answer. It is tried again.";
+  if (error instanceof TypeError) return t`The service does not answer. It is tried again.`;
   return error instanceof Error ? error.message : String(error);
 }

@@ -1,5 +1,6 @@
 import "../styles/bell.css";
 
+import { t } from "@lingui/core/macro";
 import * as Popover from "@radix-ui/react-popover";
 import { useState } from "react";
 
@@ -24,24 +25,25 @@ export default function Bell({ user }: { user: string }) {
   const [read, setRead] = useRead(user);
   const [opened, setOpened] = useState<ReadonlySet<string> | null>(null);
   const unread = shown.filter(({ id }) => !read.has(id));
+  const count = unread.length;
   const open = (wanted: boolean) => {
     setOpened(wanted ? new Set(unread.map(({ id }) => id)) : null);
-    if (wanted && unread.length > 0) setRead([...unread.map(({ id }) => id), ...read].slice(0, REMEMBERED));
+    if (wanted && count > 0) setRead([...unread.map(({ id }) => id), ...read].slice(0, REMEMBERED));
   };
   return (
     <Popover.Root open={opened !== null} onOpenChange={open}>
       <Popover.Trigger
         className="button small ghost bell"
-        aria-label={unread.length === 0 ? "Notifications" : `Notifications, ${unread.length} unread`}
-        title="Notifications"
+        aria-label={count === 0 ? t`Notifications` : t`Notifications, ${count} unread`}
+        title={t`Notifications`}
       >
         <svg viewBox="0 0 20 20" width="18" height="18" aria-hidden="true" fill="none" stroke="currentColor" strokeWidth="1.6">
           <path d="M10 3a5 5 0 0 0-5 5v3l-1.5 3h13L15 11V8a5 5 0 0 0-5-5ZM8 16.5a2 2 0 0 0 4 0" strokeLinejoin="round" />
         </svg>
-        {unread.length > 0 && <span className="bell-count" aria-hidden="true">{badge(unread.length)}</span>}
+        {count > 0 && <span className="bell-count" aria-hidden="true">{badge(count)}</span>}
       </Popover.Trigger>
       <Popover.Portal>
-        <Popover.Content className="popover bell-panel" align="end" sideOffset={6} collisionPadding={8} aria-label="Notifications">
+        <Popover.Content className="popover bell-panel" align="end" sideOffset={6} collisionPadding={8} aria-label={t`Notifications`}>
           <NotificationList items={shown} unread={opened ?? new Set()} onOpen={() => open(false)} />
           <SystemChoice />
         </Popover.Content>

@@ -1,11 +1,14 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Link } from "@tanstack/react-router";
 
 import { type JobNotification, LAMPS, type NotificationKind } from "../lib/notifications";
-import { age, secondsBetween } from "../lib/time";
-import { Time } from "../ui/Time";
+import { Ago } from "../ui/Ago";
 import { useNow } from "../ui/useNow";
 
-const WORDS: Record<NotificationKind, string> = { started: "Your turn", hangs: "Hangs", failed: "Failed", done: "Done" };
+const WORDS: Record<NotificationKind, string> = {
+  started: t`Your turn`, hangs: t`Hangs`, failed: t`Failed`, done: t`Done`,
+};
 
 interface Props {
   items: readonly JobNotification[];
@@ -17,7 +20,7 @@ interface Props {
 export function NotificationList({ items, unread, onOpen }: Props) {
   const now = useNow(30_000);
   if (items.length === 0) {
-    return <p className="soft bell-none">Nothing yet. You hear here when a job of yours starts, hangs, fails or is done.</p>;
+    return <p className="soft bell-none"><Trans>Nothing yet. You hear here when a job of yours starts, hangs, fails or is done.</Trans></p>;
   }
   return (
     <ul className="bell-list">
@@ -25,10 +28,10 @@ export function NotificationList({ items, unread, onOpen }: Props) {
         <li key={id} data-unread={unread.has(id) || undefined}>
           <div className="bell-line">
             <span className="chip" data-state={LAMPS[kind]}><i aria-hidden="true" />{WORDS[kind]}</span>
-            <span className="faint"><Time at={at}>{age(secondsBetween(at, null, now))}</Time> ago</span>
+            <span className="faint"><Ago at={at} now={now} /></span>
           </div>
           <Link to="/jobs/$jobId" params={{ jobId: String(number) }} onClick={onOpen}>{number} {name}</Link>
-          {unread.has(id) && <span className="hidden-words">unread</span>}
+          {unread.has(id) && <span className="hidden-words"><Trans>unread</Trans></span>}
           {message !== null && <p className="soft">{message}</p>}
         </li>
       ))}

@@ -1,3 +1,4 @@
+import { Trans } from "@lingui/react/macro";
 import { useState } from "react";
 
 import { useWanted } from "./readNotifications";
@@ -19,10 +20,12 @@ export function SystemChoice() {
           disabled={permission === null || permission === "denied"}
           onChange={({ target }) => void change(target.checked)}
         />
-        <span>Notify me through the browser while no tab of the dashboard is in sight</span>
+        <span><Trans>Notify me through the browser while no tab of the dashboard is in sight</Trans></span>
       </label>
-      {permission === null && <p className="faint">This browser does so only over https or on localhost.</p>}
-      {permission === "denied" && <p className="faint">The browser blocks it: allow notifications in its settings of this site.</p>}
+      {permission === null && <p className="faint"><Trans>This browser does so only over https or on localhost.</Trans></p>}
+      {permission === "denied" && (
+        <p className="faint"><Trans>The browser blocks it: allow notifications in its settings of this site.</Trans></p>
+      )}
     </div>
   );
 }

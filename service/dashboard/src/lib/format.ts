@@ -1,3 +1,5 @@
+import { formatOf } from "./intl";
+
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"] as const;
 
 /** Instead of a number that is not known. */
@@ -31,9 +33,19 @@ export function tick(value: number): string {
   return size !== 0 && (size < 1e-3 || size >= 1e6) ? value.toExponential(1) : String(Number(value.toPrecision(4)));
 }
 
+/** A count with its digits in groups: `1,200`. */
+export function number(value: number): string {
+  return formatOf(Intl.NumberFormat, {}).format(value);
+}
+
+/** Words in a row: `a, b`. */
+export function list(words: readonly string[]): string {
+  return formatOf(Intl.ListFormat, { type: "conjunction", style: "narrow" }).format(words);
+}
+
 /** GPU-hours, with as many digits as tell something. */
 export function hours(value: number): string {
-  if (value >= 100) return Math.round(value).toLocaleString();
+  if (value >= 100) return number(Math.round(value));
   return value === 0 ? "0" : value < 0.01 ? "<0.01" : value.toFixed(value < 1 ? 2 : 1);
 }
 

@@ -1,16 +1,27 @@
+import { t } from "@lingui/core/macro";
+
 import type { Job } from "../api/types";
+import { number } from "./format";
 import { mayChange, maySubmit, type Viewer } from "./rights";
 
 export type JobState = Job["state"];
 
+/** What a state is called. */
+export const STATE_LABELS: Readonly<Record<JobState, string>> = {
+  queued: t`queued`, assigned: t`assigned`, starting: t`starting`, running: t`running`, stopping: t`stopping`,
+  unreachable: t`unreachable`, succeeded: t`succeeded`, failed: t`failed`, cancelled: t`cancelled`,
+};
+/** What a queued job is called that its owner holds, or that waits for other jobs. */
+export const [HELD, BLOCKED] = [t`held`, t`blocked`];
+
 /** The tabs of the list; each stands for the states that a person thinks of as one. */
 export const TABS = [
-  { key: "all", label: "All", states: [] },
-  { key: "waiting", label: "Waiting", states: ["queued"] },
-  { key: "active", label: "Active", states: ["assigned", "starting", "running", "stopping", "unreachable"] },
-  { key: "succeeded", label: "Succeeded", states: ["succeeded"] },
-  { key: "failed", label: "Failed", states: ["failed"] },
-  { key: "cancelled", label: "Cancelled", states: ["cancelled"] },
+  { key: "all", label: t`All`, states: [] },
+  { key: "waiting", label: t`Waiting`, states: ["queued"] },
+  { key: "active", label: t`Active`, states: ["assigned", "starting", "running", "stopping", "unreachable"] },
+  { key: "succeeded", label: t`Succeeded`, states: ["succeeded"] },
+  { key: "failed", label: t`Failed`, states: ["failed"] },
+  { key: "cancelled", label: t`Cancelled`, states: ["cancelled"] },
 ] as const satisfies readonly { key: string; label: string; states: readonly JobState[] }[];
 
 export type TabKey = (typeof TABS)[number]["key"];
@@ -40,7 +51,7 @@ export function countsPerTab(
 ): Record<TabKey, string> {
   const sum = (states: readonly string[]) => {
     const total = states.reduce((before, state) => before + (counts[state] ?? 0), 0);
-    return total.toLocaleString() + (states.some((state) => more.includes(state)) ? "+" : "");
+    return number(total) + (states.some((state) => more.includes(state)) ? "+" : "");
   };
   return Object.fromEntries(
     TABS.map((tab) => [tab.key, sum(tab.key === "all" ? [...new Set([...Object.keys(counts), ...more])] : tab.states)]),

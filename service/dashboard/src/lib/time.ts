@@ -1,21 +1,14 @@
 /** Times and durations as the page writes them: in the viewer's zone and language, by `Intl`. */
 
+import { formatOf } from "./intl";
+
 const DAY_MS = 86_400_000;
 const SECONDS = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" } as const;
 const MINUTES = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" } as const;
 const DATE = { day: "numeric", month: "short" } as const;
 
-const formats = new Map<string, Intl.DateTimeFormat | Intl.NumberFormat>();
-
-/** Formats are slow to make, and a list writes some in every row. */
-function formatOf<Format extends Intl.DateTimeFormat | Intl.NumberFormat>(key: string, make: () => Format): Format {
-  const format = formats.get(key) as Format | undefined ?? make();
-  formats.set(key, format);
-  return format;
-}
-
 function written(at: Date, form: Intl.DateTimeFormatOptions): string {
-  return formatOf(JSON.stringify(form), () => new Intl.DateTimeFormat(undefined, form)).format(at);
+  return formatOf(Intl.DateTimeFormat, form).format(at);
 }
 
 /** Date and time to the second; the year is told where it is not this one. */
@@ -58,8 +51,7 @@ export function day(date: string): string {
 type Unit = "day" | "hour" | "minute" | "second";
 
 function amount(value: number, unit: Unit, digits: Intl.NumberFormatOptions = {}): string {
-  const form = { style: "unit", unit, unitDisplay: "narrow", ...digits } as const;
-  return formatOf(JSON.stringify(form), () => new Intl.NumberFormat(undefined, form)).format(value);
+  return formatOf(Intl.NumberFormat, { style: "unit", unit, unitDisplay: "narrow", ...digits }).format(value);
 }
 
 const PADDED = { minimumIntegerDigits: 2 } as const;
@@ -81,7 +73,7 @@ export function duration(seconds: number): string {
 export function milliseconds(ms: number): string {
   const digits = ms < 100 ? 1 : 0;
   const form = { minimumFractionDigits: digits, maximumFractionDigits: digits };
-  return `${formatOf(JSON.stringify(form), () => new Intl.NumberFormat(undefined, form)).format(ms)} ms`;
+  return `${formatOf(Intl.NumberFormat, form).format(ms)} ms`;
 }
 
 /** A span in one coarse unit, for lists: `40s`, `12m`, `3h`, `5d`. */

@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { useEffect, useRef } from "react";
 
 import { KEYS, LOCAL_KEYS } from "./keys";
@@ -10,12 +12,12 @@ export default function Help({ onClose }: { onClose: () => void }) {
     <dialog
       ref={ref}
       className="dialog"
-      aria-label="Keys"
+      aria-label={t`Keys`}
       onClose={onClose}
       onClick={(click) => click.target === ref.current && ref.current.close()}
     >
       <form method="dialog">
-        <h2>Keys</h2>
+        <h2><Trans>Keys</Trans></h2>
         <dl className="keys">
           {[...KEYS, ...LOCAL_KEYS].map(({ keys, does }) => (
             <div key={does}>
@@ -24,7 +26,7 @@ export default function Help({ onClose }: { onClose: () => void }) {
             </div>
           ))}
         </dl>
-        <div className="dialog-actions"><button type="submit" className="button" autoFocus>Close</button></div>
+        <div className="dialog-actions"><button type="submit" className="button" autoFocus><Trans>Close</Trans></button></div>
       </form>
     </dialog>
   );

@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { useQuery } from "@tanstack/react-query";
 import { useMatchRoute, useNavigate } from "@tanstack/react-router";
 import { Command } from "cmdk";
@@ -37,19 +39,19 @@ export default function Palette({ onClose, onHelp }: Props) {
     <dialog
       ref={ref}
       className="dialog palette"
-      aria-label="Commands"
+      aria-label={t`Commands`}
       onClose={onClose}
       onClick={(click) => click.target === ref.current && ref.current.close()}
     >
-      <Command label="Commands" loop>
+      <Command label={t`Commands`} loop>
         <Command.Input
           autoFocus
           value={words}
           onValueChange={setWords}
-          placeholder="A job’s number or name, a page, an action"
+          placeholder={t`A job’s number or name, a page, an action`}
         />
         <Command.List>
-          <Command.Empty>Nothing has this name.</Command.Empty>
+          <Command.Empty><Trans>Nothing has this name.</Trans></Command.Empty>
           {jobId != null && <OfJob id={jobId} onDone={onClose} />}
           <Jobs words={words} onDone={onClose} />
           <Pages onDone={onClose} onHelp={onHelp} />
@@ -69,7 +71,7 @@ function Jobs({ words, onDone }: { words: string; onDone: () => void }) {
   });
   if (!found.data?.items.length) return null;
   return (
-    <Command.Group heading="Jobs">
+    <Command.Group heading={t`Jobs`}>
       {found.data.items.map((job) => (
         <Command.Item
           key={job.id}
@@ -95,6 +97,7 @@ function OfJob({ id, onDone }: { id: string; onDone: () => void }) {
 }
 
 function Actions({ job, onDone }: { job: Job; onDone: () => void }) {
+  const { number, name } = job;
   const navigate = useNavigate();
   const allowed = actionsFor(job, useSettings().data);
   const [sure, setSure] = useState(false);
@@ -115,49 +118,51 @@ function Actions({ job, onDone }: { job: Job; onDone: () => void }) {
     <Command.Item
       onSelect={() => {
         onDone();
-        void navigate({ to: "/jobs/$jobId/$tab", params: { jobId: String(job.number), tab: to } });
+        void navigate({ to: "/jobs/$jobId/$tab", params: { jobId: String(number), tab: to } });
       }}
     >
       {label}
     </Command.Item>
   );
   return (
-    <Command.Group heading={`Job ${job.number} ${job.name}`}>
+    <Command.Group heading={t`Job ${number} ${name}`}>
       <Notice error={error} />
-      {tab("charts", "Charts of this job")}
-      {tab("log", "Log of this job")}
-      {tab("spec", "Spec of this job")}
+      {tab("charts", t`Charts of this job`)}
+      {tab("log", t`Log of this job`)}
+      {tab("spec", t`Spec of this job`)}
       <Command.Item
         onSelect={() => {
           onDone();
-          void navigate({ to: "/compare", search: { jobs: String(job.number) } });
+          void navigate({ to: "/compare", search: { jobs: String(number) } });
         }}
       >
-        Compare this job with others
+        <Trans>Compare this job with others</Trans>
       </Command.Item>
       {allowed.has("rerun") && (
         <Command.Item
           onSelect={() => {
             onDone();
-            void navigate({ to: "/submit", search: { from: job.number } });
+            void navigate({ to: "/submit", search: { from: number } });
           }}
         >
-          Rerun this job with edits
+          <Trans>Rerun this job with edits</Trans>
         </Command.Item>
       )}
-      {item("checkpoint", "Write a checkpoint now")}
-      {item("stacks", "Dump stacks")}
-      {item("hold", "Hold this job")}
-      {item("release", "Release this job")}
-      {allowed.has("cancel") && !sure && <Command.Item onSelect={() => setSure(true)}>Cancel this job…</Command.Item>}
-      {sure && item("cancel", `Cancel job ${job.number} for good`)}
+      {item("checkpoint", t`Write a checkpoint now`)}
+      {item("stacks", t`Dump stacks`)}
+      {item("hold", t`Hold this job`)}
+      {item("release", t`Release this job`)}
+      {allowed.has("cancel") && !sure && (
+        <Command.Item onSelect={() => setSure(true)}><Trans>Cancel this job…</Trans></Command.Item>
+      )}
+      {sure && item("cancel", t`Cancel job ${number} for good`)}
     </Command.Group>
   );
 }
 
 const PAGES = [
-  { to: "/", label: "Home" }, { to: "/box", label: "The box" }, { to: "/sharing", label: "Sharing" }, { to: "/calendar", label: "Calendar" },
-  { to: "/compare", label: "Compare runs" },
+  { to: "/", label: t`Home` }, { to: "/box", label: t`The box` }, { to: "/sharing", label: t`Sharing` },
+  { to: "/calendar", label: t`Calendar` }, { to: "/compare", label: t`Compare runs` },
 ] as const;
 
 function Pages({ onDone, onHelp }: { onDone: () => void; onHelp: () => void }) {
@@ -166,11 +171,11 @@ function Pages({ onDone, onHelp }: { onDone: () => void; onHelp: () => void }) {
   const settings = useSettings().data;
   const pages = [
     ...PAGES,
-    ...(maySubmitAnywhere(settings) ? [{ to: "/submit", label: "Submit a job" } as const] : []),
-    ...(mayAdminister(settings) ? [{ to: "/audit", label: "Audit" } as const] : []),
+    ...(maySubmitAnywhere(settings) ? [{ to: "/submit", label: t`Submit a job` } as const] : []),
+    ...(mayAdminister(settings) ? [{ to: "/audit", label: t`Audit` } as const] : []),
   ];
   return (
-    <Command.Group heading="Pages">
+    <Command.Group heading={t`Pages`}>
       {pages.map(({ to, label }) => (
         <Command.Item
           key={to}
@@ -182,8 +187,8 @@ function Pages({ onDone, onHelp }: { onDone: () => void; onHelp: () => void }) {
           {label}
         </Command.Item>
       ))}
-      <Command.Item onSelect={toggle}>{theme === "dark" ? "Use the light theme" : "Use the dark theme"}</Command.Item>
-      <Command.Item onSelect={onHelp}>Keys</Command.Item>
+      <Command.Item onSelect={toggle}>{theme === "dark" ? t`Use the light theme` : t`Use the dark theme`}</Command.Item>
+      <Command.Item onSelect={onHelp}><Trans>Keys</Trans></Command.Item>
     </Command.Group>
   );
 }

@@ -1,3 +1,4 @@
+import { t } from "@lingui/core/macro";
 import { useNavigate } from "@tanstack/react-router";
 import { lazy, Suspense, useEffect, useRef, useState } from "react";
 
@@ -32,7 +33,7 @@ export function Shortcuts() {
         type="button"
         className="button small ghost palette-open"
         onClick={() => setOpen("palette")}
-        aria-label="Search jobs, pages and actions"
+        aria-label={t`Search jobs, pages and actions`}
         title="Ctrl K"
       >
         <svg viewBox="0 0 20 20" width="18" height="18" aria-hidden="true" fill="none" stroke="currentColor">

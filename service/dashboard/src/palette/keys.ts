@@ -1,19 +1,21 @@
+import { t } from "@lingui/core/macro";
+
 /** Keys that work on every page, with what they do; the help lists them in this order. */
 export const KEYS = [
-  { keys: ["Ctrl K", "⌘ K"], does: "Open the command palette: jobs by number or name, pages, actions" },
-  { keys: ["?"], does: "Show these keys" },
-  { keys: ["g h"], does: "Go home" },
-  { keys: ["g b"], does: "Go to the box" },
-  { keys: ["g s"], does: "Go to sharing" },
-  { keys: ["g c"], does: "Go to the comparison" },
+  { keys: ["Ctrl K", "⌘ K"], does: t`Open the command palette: jobs by number or name, pages, actions` },
+  { keys: ["?"], does: t`Show these keys` },
+  { keys: ["g h"], does: t`Go home` },
+  { keys: ["g b"], does: t`Go to the box` },
+  { keys: ["g s"], does: t`Go to sharing` },
+  { keys: ["g c"], does: t`Go to the comparison` },
 ] as const;
 
 /** Keys of single parts of pages. */
 export const LOCAL_KEYS = [
-  { keys: ["j", "k", "↓", "↑"], does: "In the table of jobs: next and previous" },
-  { keys: ["←", "→", "+", "−", "0"], does: "On a chart of the comparison: move, zoom, show all" },
-  { keys: ["Enter", "Shift Enter"], does: "In the search of a log: next and previous line" },
-  { keys: ["Esc"], does: "Close what is open" },
+  { keys: ["j", "k", "↓", "↑"], does: t`In the table of jobs: next and previous` },
+  { keys: ["←", "→", "+", "−", "0"], does: t`On a chart of the comparison: move, zoom, show all` },
+  { keys: ["Enter", "Shift Enter"], does: t`In the search of a log: next and previous line` },
+  { keys: ["Esc"], does: t`Close what is open` },
 ] as const;
 
 /** Where the second key after `g` leads. */

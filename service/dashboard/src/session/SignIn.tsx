@@ -1,8 +1,10 @@
+import { Trans } from "@lingui/react/macro";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useEffect, useRef, useState } from "react";
 
 import { signIn, useSignInWays } from "../api/session";
 import { Command } from "../ui/Command";
+import { LanguageSwitch } from "../ui/LanguageSwitch";
 import { Notice } from "../ui/Notice";
 
 const LOGIN = /^#login=(.+)$/;
@@ -21,6 +23,7 @@ export function SignIn() {
   const login = useMutation({ mutationFn: signIn, onSuccess: () => cache.resetQueries() });
   const { mutate } = login;
   const provider = useSignInWays().data?.oidc ?? null;
+  const host = provider === null ? "" : new URL(provider).host;
   useEffect(() => {
     if (asked.current) return;
     asked.current = true;
@@ -37,10 +40,10 @@ export function SignIn() {
         <img src="/mark.svg" alt="" width="52" height="52" />
         <h1>TorchYard</h1>
         {provider !== null && (
-          <a className="button primary wide" href="/api/v1/session/oidc">Sign in with {new URL(provider).host}</a>
+          <a className="button primary wide" href="/api/v1/session/oidc"><Trans>Sign in with {host}</Trans></a>
         )}
-        <p className="soft">Sign in with a token of yours. This browser keeps a session; the token is not stored.</p>
-        <label htmlFor="token">Token</label>
+        <p className="soft"><Trans>Sign in with a token of yours. This browser keeps a session; the token is not stored.</Trans></p>
+        <label htmlFor="token"><Trans>Token</Trans></label>
         <input
           id="token"
           type="password"
@@ -53,9 +56,10 @@ export function SignIn() {
           required
         />
         <Notice error={login.error} />
-        <button type="submit" className="button primary wide" disabled={login.isPending}>Sign in</button>
-        <p className="faint">On the machine that runs the service this shows yours:</p>
+        <button type="submit" className="button primary wide" disabled={login.isPending}><Trans>Sign in</Trans></button>
+        <p className="faint"><Trans>On the machine that runs the service this shows yours:</Trans></p>
         <Command text="yard token show" />
+        <p className="gate-language"><LanguageSwitch /></p>
       </form>
     </main>
   );

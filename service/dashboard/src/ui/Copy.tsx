@@ -1,7 +1,8 @@
+import { t } from "@lingui/core/macro";
 import { useEffect, useState } from "react";
 
 /** Puts a text on the clipboard and says so for a moment. */
-export function Copy({ text, label = "Copy" }: { text: string; label?: string }) {
+export function Copy({ text, label = t`Copy` }: { text: string; label?: string }) {
   const [done, setDone] = useState(false);
   useEffect(() => {
     if (!done) return;
@@ -12,5 +13,5 @@ export function Copy({ text, label = "Copy" }: { text: string; label?: string })
     await navigator.clipboard.writeText(text);
     setDone(true);
   };
-  return <button type="button" className="button small" onClick={() => void copy()}>{done ? "Copied" : label}</button>;
+  return <button type="button" className="button small" onClick={() => void copy()}>{done ? t`Copied` : label}</button>;
 }

@@ -1,3 +1,4 @@
+import { Trans } from "@lingui/react/macro";
 import { type ReactNode, useEffect, useId, useRef } from "react";
 
 interface Props {
@@ -35,7 +36,7 @@ export function Dialog({ title, children, confirm, danger, busy, only, onConfirm
         <h2 id={heading}>{title}</h2>
         <div className="dialog-body">{children}</div>
         <div className="dialog-actions">
-          {only !== true && <button type="button" className="button" onClick={() => ref.current?.close()}>Back</button>}
+          {only !== true && <button type="button" className="button" onClick={() => ref.current?.close()}><Trans>Back</Trans></button>}
           <button type="submit" className={`button ${danger === true ? "danger" : "primary"}`} disabled={busy} autoFocus>
             {confirm}
           </button>

@@ -1,3 +1,5 @@
+import { Trans } from "@lingui/react/macro";
+
 import { hour } from "../lib/time";
 import { Time } from "./Time";
 
@@ -11,9 +13,7 @@ interface Props {
 /** When something is expected, and by when it is all but sure. */
 export function Forecast({ p50, p90, now }: Props) {
   const late = p90 != null && hour(p90, now) !== hour(p50, now);
-  return (
-    <>
-      about <Time at={p50} near={now} />{late && <>, by <Time at={p90} near={now} /> in nine cases of ten</>}
-    </>
-  );
+  return late
+    ? <Trans>about <Time at={p50} near={now} />, by <Time at={p90} near={now} /> in nine cases of ten</Trans>
+    : <Trans>about <Time at={p50} near={now} /></Trans>;
 }

@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Link, Outlet, useLocation } from "@tanstack/react-router";
 import { lazy, Suspense } from "react";
 
@@ -6,6 +8,7 @@ import { useOutage } from "../api/outage";
 import { mayAdminister, useSettings, useSignOut } from "../api/session";
 import { Shortcuts } from "../palette/Shortcuts";
 import { SignIn } from "../session/SignIn";
+import { LanguageSwitch } from "./LanguageSwitch";
 import { Notice } from "./Notice";
 import { NoticeBanner } from "./NoticeBanner";
 import { OutageBanner } from "./OutageBanner";
@@ -33,14 +36,14 @@ function Frame() {
   const pages = pagesOf(mayAdminister(settings.data));
   return (
     <>
-      <a className="skip" href="#content">Skip to content</a>
+      <a className="skip" href="#content"><Trans>Skip to content</Trans></a>
       <header className="top">
         <Link to="/" search={{}} className="brand" aria-label="TorchYard">
           <img src="/mark.svg" alt="" width="28" height="28" />
           <span>TorchYard</span>
         </Link>
         {!narrow && (
-          <nav aria-label="Pages">
+          <nav aria-label={t`Pages`}>
             {pages.map(({ to, label }) => (
               <Link key={to} to={to} search={{}} activeOptions={{ includeSearch: false, exact: to === "/" }}>{label}</Link>
             ))}
@@ -51,7 +54,7 @@ function Frame() {
       <OutageBanner />
       <NoticeBanner />
       <main id="content" className="page" tabIndex={-1} data-stale={outage !== null || undefined}><Outlet /></main>
-      <footer className="foot">TorchYard {settings.data.version} · <a href="/docs">REST API</a></footer>
+      <footer className="foot">TorchYard {settings.data.version} · <a href="/docs">{t`REST API`}</a></footer>
     </>
   );
 }
@@ -73,9 +76,10 @@ function Account({ name }: { name: string }) {
   const signOut = useSignOut();
   return (
     <>
+      <LanguageSwitch />
       <ThemeToggle />
-      <Link to="/account" className="person-name" title="Your tokens and secrets">{name}</Link>
-      <button type="button" className="button small ghost" onClick={() => void signOut()}>Sign out</button>
+      <Link to="/account" className="person-name" title={t`Your tokens and secrets`}>{name}</Link>
+      <button type="button" className="button small ghost" onClick={() => void signOut()}><Trans>Sign out</Trans></button>
     </>
   );
 }

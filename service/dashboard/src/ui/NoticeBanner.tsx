@@ -1,3 +1,5 @@
+import { Trans } from "@lingui/react/macro";
+
 import { useNotices } from "../api/notices";
 import { Time } from "./Time";
 import { useNow } from "./useNow";
@@ -9,18 +11,22 @@ export function NoticeBanner() {
   return (
     <div role="status">
       {pause != null && (
-        <p className="announcement">
-          The queue is paused by {pause.user} since <Time at={pause.since} near={now} />
-          {pause.message !== "" && `: ${pause.message}`}. Running jobs go on.
-        </p>
+        <p className="announcement"><Paused {...pause} now={now} /></p>
       )}
       {announcement != null && (
         <p className="announcement">
           {announcement.message}
           {" "}<span className="by">{announcement.user}</span>
-          {announcement.until !== null && <span className="by">, until <Time at={announcement.until} near={now} /></span>}
+          {announcement.until !== null && <span className="by"><Trans>, until <Time at={announcement.until} near={now} /></Trans></span>}
         </p>
       )}
     </div>
   );
+}
+
+function Paused({ user, since, message, now }: { user: string; since: string; message: string; now: number }) {
+  const time = <Time at={since} near={now} />;
+  return message === ""
+    ? <Trans>The queue is paused by {user} since {time}. Running jobs go on.</Trans>
+    : <Trans>The queue is paused by {user} since {time}: {message}. Running jobs go on.</Trans>;
 }

@@ -1,3 +1,5 @@
+import { Trans } from "@lingui/react/macro";
+
 import { useOutage } from "../api/outage";
 import { Time } from "./Time";
 
@@ -5,12 +7,14 @@ import { Time } from "./Time";
 export function OutageBanner() {
   const outage = useOutage();
   const at = outage?.lastAnswerAt ?? null;
+  const time = at !== null && <Time at={new Date(at).toISOString()} />;
   return (
     <div role="status">
       {outage !== null && (
         <p className="outage">
-          The service does not answer: reconnecting
-          {at !== null && <>. What is shown is from <Time at={new Date(at).toISOString()} /></>}.
+          {time === false
+            ? <Trans>The service does not answer: reconnecting.</Trans>
+            : <Trans>The service does not answer: reconnecting. What is shown is from {time}.</Trans>}
         </p>
       )}
     </div>

@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+
 import { useTheme } from "../lib/theme";
 
 export function ThemeToggle() {
@@ -7,8 +9,8 @@ export function ThemeToggle() {
       type="button"
       className="button small ghost"
       onClick={toggle}
-      aria-label={theme === "dark" ? "Use the light theme" : "Use the dark theme"}
-      title={theme === "dark" ? "Light theme" : "Dark theme"}
+      aria-label={theme === "dark" ? t`Use the light theme` : t`Use the dark theme`}
+      title={theme === "dark" ? t`Light theme` : t`Dark theme`}
     >
       <ThemeIcon dark={theme === "dark"} />
     </button>
