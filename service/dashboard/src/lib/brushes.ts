@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+
 import type { Job } from "../api/types";
 import { type Key, readKey, type TrialAxis } from "./axes";
 import { parameter } from "./trials";
@@ -61,8 +63,10 @@ export function selected(trials: readonly Job[], axes: readonly TrialAxis[], bru
 
 /** A brush in words: `0.001 to 0.1`, `adam, sgd`, `no value`. */
 export function brushWords(brush: Brush): string {
-  if (brush.length === 0) return "no value";
-  return isRange(brush) ? brush.map(parameter).join(" to ") : brush.join(", ");
+  if (brush.length === 0) return t`no value`;
+  if (!isRange(brush)) return brush.join(", ");
+  const [from = "", to = ""] = brush.map(parameter);
+  return t`${from} to ${to}`;
 }
 
 export function withBrush(brushes: Brushes, key: Key, brush: Brush | null): Brushes {

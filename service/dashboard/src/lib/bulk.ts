@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+
 /** What became of an action on several jobs. */
 export interface Outcome<Done> {
   done: Done[];
@@ -31,9 +33,11 @@ const TOLD = 3;
 
 /** An outcome in words: `18 cancelled, 2 could not: 7: …`. */
 export function words(outcome: Outcome<unknown>, verb: string): string {
-  const { done, refused } = outcome;
-  if (refused.length === 0) return `${done.length} ${verb}`;
+  const { refused } = outcome;
+  const [done, failed, untold] = [outcome.done.length, refused.length, refused.length - TOLD];
+  if (failed === 0) return t`${done} ${verb}`;
   const why = refused.slice(0, TOLD).map((one) => `${one.number}: ${one.why}`).join(" ");
-  const more = refused.length > TOLD ? ` and ${refused.length - TOLD} more` : "";
-  return `${done.length} ${verb}, ${refused.length} could not: ${why}${more}`;
+  return untold > 0
+    ? t`${done} ${verb}, ${failed} could not: ${why} and ${untold} more`
+    : t`${done} ${verb}, ${failed} could not: ${why}`;
 }

@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+
 import type { Series } from "../api/types";
 import { isHeldOut, kindOf, lastWord } from "./metricNames";
 
@@ -34,21 +36,22 @@ export function groupSeries(series: readonly Series[]): ChartGroup[] {
   });
 }
 
-const MAIN = "Losses and accuracies";
-const OTHER = "Other metrics";
-const SYSTEM = "System";
+const PINNED = t`Pinned`;
+const MAIN = t`Losses and accuracies`;
+const OTHER = t`Other metrics`;
+const SYSTEM = t`System`;
 
 /** Charts by section: pinned ones, losses and accuracies, then each prefix of names; what the machine did is last. */
 export function sectionsOf(groups: readonly ChartGroup[], pinned: readonly string[]): ChartSection[] {
-  const sections = new Map<string, ChartGroup[]>([["Pinned", []], [MAIN, []]]);
+  const sections = new Map<string, ChartGroup[]>([[PINNED, []], [MAIN, []]]);
   for (const group of groups) {
-    const title = pinned.includes(group.name) ? "Pinned" : titleOf(group);
+    const title = pinned.includes(group.name) ? PINNED : titleOf(group);
     sections.set(title, [...sections.get(title) ?? [], group]);
   }
   const system = sections.get(SYSTEM) ?? [];
   sections.delete(SYSTEM);
   sections.set(SYSTEM, system);
-  for (const [title, members] of sections) if (title !== "Pinned") members.sort(byNumberedName);
+  for (const [title, members] of sections) if (title !== PINNED) members.sort(byNumberedName);
   sections.get(MAIN)?.sort((a, b) => weight(a) - weight(b));
   const filled = [...sections].filter(([, members]) => members.length > 0);
   return filled.map(([title, members]) => ({ title, groups: members, folded: title === SYSTEM && filled.length > 1 }));

@@ -1,10 +1,12 @@
+import { t } from "@lingui/core/macro";
+
 import type { Checkpoint } from "../api/types";
 
 type Saved = Pick<Checkpoint, "step" | "created_at" | "attempt">;
 
 /** Why a checkpoint stays, in a word each: the best, needed by a job, the newest. */
 export function reasonsToKeep(one: Pick<Checkpoint, "step" | "best" | "pinned">, newestStep: number): string[] {
-  return [...(one.step === newestStep ? ["newest"] : []), ...(one.best ? ["best"] : []), ...(one.pinned ? ["pinned"] : [])];
+  return [...(one.step === newestStep ? [t`newest`] : []), ...(one.best ? [t`best`] : []), ...(one.pinned ? [t`pinned`] : [])];
 }
 
 /** What a rerun from a checkpoint does again. */

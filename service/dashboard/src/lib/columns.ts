@@ -1,15 +1,17 @@
+import { t } from "@lingui/core/macro";
+
 /** Columns of the list beside the job's number and name; `width` is a grid track. */
 export const COLUMNS = [
-  { key: "state", label: "State", width: "118px" },
-  { key: "user", label: "User", width: "minmax(70px, 0.5fr)" },
-  { key: "project", label: "Project", width: "minmax(70px, 0.5fr)" },
-  { key: "tags", label: "Tags", width: "minmax(70px, 0.7fr)" },
-  { key: "priority", label: "Priority", width: "72px" },
+  { key: "state", label: t`State`, width: "118px" },
+  { key: "user", label: t`User`, width: "minmax(70px, 0.5fr)" },
+  { key: "project", label: t`Project`, width: "minmax(70px, 0.5fr)" },
+  { key: "tags", label: t`Tags`, width: "minmax(70px, 0.7fr)" },
+  { key: "priority", label: t`Priority`, width: "72px" },
   { key: "resources", label: "", width: "76px" },
-  { key: "progress", label: "Progress", width: "minmax(150px, 0.9fr)" },
-  { key: "latest", label: "Latest", width: "minmax(130px, 1fr)" },
-  { key: "ran", label: "Ran", width: "84px" },
-  { key: "age", label: "Age", width: "54px" },
+  { key: "progress", label: t`Progress`, width: "minmax(150px, 0.9fr)" },
+  { key: "latest", label: t`Latest`, width: "minmax(130px, 1fr)" },
+  { key: "ran", label: t`Ran`, width: "84px" },
+  { key: "age", label: t`Age`, width: "54px" },
 ] as const;
 
 export type Column = (typeof COLUMNS)[number]["key"];

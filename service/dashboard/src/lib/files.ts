@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+
 import type { Output } from "../api/types";
 
 /** A folder of the files that a job has written, or one file in it. */
@@ -34,7 +36,8 @@ export function fileTrees(outputs: readonly Output[]): FileTree[] {
 function treesOf(files: readonly Output[], several: boolean): FileTree[] {
   const [first] = files;
   if (first === undefined) return [];
-  const node = several ? first.node ?? `node ${first.node_rank}` : null;
+  const { node_rank: rank } = first;
+  const node = several ? first.node ?? t`node ${rank}` : null;
   return [{ root: first.root, node, top: sum(treeOf(files)) }];
 }
 

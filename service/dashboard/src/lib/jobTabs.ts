@@ -1,11 +1,13 @@
+import { t } from "@lingui/core/macro";
+
 /** The tabs of a job's page; the first has the job's own address, the others are named in it. */
 export const JOB_TABS = [
-  { key: "overview", label: "Overview" },
-  { key: "charts", label: "Charts" },
-  { key: "log", label: "Log" },
-  { key: "checkpoints", label: "Checkpoints" },
-  { key: "machine", label: "Machine" },
-  { key: "spec", label: "Spec" },
+  { key: "overview", label: t`Overview` },
+  { key: "charts", label: t`Charts` },
+  { key: "log", label: t`Log` },
+  { key: "checkpoints", label: t`Checkpoints` },
+  { key: "machine", label: t`Machine` },
+  { key: "spec", label: t`Spec` },
 ] as const;
 
 export type JobTab = (typeof JOB_TABS)[number]["key"];

@@ -1,8 +1,10 @@
+import { t } from "@lingui/core/macro";
+
 import type { NodeDevice } from "../api/types";
 
 /** The links between GPUs, the fastest first, as people call them. */
 const LINKS = [
-  ["nvlink", "NVLink"], ["pix", "one PCIe switch"], ["pxb", "PCIe switches"], ["phb", "PCIe host bridge"],
+  ["nvlink", "NVLink"], ["pix", t`one PCIe switch`], ["pxb", t`PCIe switches`], ["phb", t`PCIe host bridge`],
 ] as const;
 
 /** How near a GPU is to the others of its node: its NUMA node, and those it reaches fastest. */
@@ -12,7 +14,8 @@ export function nearness(device: NodeDevice, all: readonly NodeDevice[]): string
   const words = topology.numa == null ? [] : [`NUMA ${topology.numa}`];
   for (const [level, name] of LINKS) {
     const near = all.filter((other) => topology.links[other.uuid] === level).map((other) => other.index);
-    if (near.length > 0) return [...words, `${name} to ${near.join(", ")}`];
+    const others = near.join(", ");
+    if (near.length > 0) return [...words, t`${name} to ${others}`];
   }
   return words;
 }

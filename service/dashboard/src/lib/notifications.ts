@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+
 import type { Attention, Job } from "../api/types";
 import { failureWords } from "./failure";
 import type { ToldJob } from "./listed";
@@ -56,11 +58,11 @@ export function badge(count: number): string {
   return count > 9 ? "9+" : String(count);
 }
 
-const TOLD: Record<NotificationKind, string> = { started: "has started", hangs: "hangs", failed: "failed", done: "is done" };
-
 /** A notification in one line. */
 export function headlineOf({ kind, number, name }: JobNotification): string {
-  return `${number} ${name} ${TOLD[kind]}`;
+  if (kind === "started") return t`${number} ${name} has started`;
+  if (kind === "hangs") return t`${number} ${name} hangs`;
+  return kind === "failed" ? t`${number} ${name} failed` : t`${number} ${name} is done`;
 }
 
 /** The state whose lamp a notification has. */

@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+
 import type { Environment } from "../api/types";
 import { type Difference, differences } from "./differences";
 
@@ -16,7 +18,7 @@ function named(packages: Record<string, string>): Record<string, string> {
 }
 
 export function versionText(version: string): string {
-  return version === "" ? "version unknown" : version;
+  return version === "" ? t`version unknown` : version;
 }
 
 /** The packages whose names hold the words, by name. */

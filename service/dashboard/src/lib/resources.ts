@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+
 import type { Node } from "../api/types";
 
 /** What jobs are given, as this installation's users call it. */
@@ -6,9 +8,9 @@ export interface Resource {
   many: string;
 }
 
-const GPUS: Resource = { one: "GPU", many: "GPUs" };
-const SLOTS: Resource = { one: "CPU slot", many: "CPU slots" };
-const BOTH: Resource = { one: "device", many: "devices" };
+const GPUS: Resource = { one: t`GPU`, many: t`GPUs` };
+const SLOTS: Resource = { one: t`CPU slot`, many: t`CPU slots` };
+const BOTH: Resource = { one: t`device`, many: t`devices` };
 
 /** The name of what the nodes have: GPUs, or CPU slots, or devices where both are. */
 export function resourceOf(nodes: readonly { devices: readonly Pick<Node["devices"][number], "kind">[] }[]): Resource {
@@ -19,5 +21,6 @@ export function resourceOf(nodes: readonly { devices: readonly Pick<Node["device
 
 /** So many of a resource: `1 GPU`, `2 CPU slots`. */
 export function counted(count: number, resource: Resource): string {
-  return `${count} ${count === 1 ? resource.one : resource.many}`;
+  const name = count === 1 ? resource.one : resource.many;
+  return t`${count} ${name}`;
 }

@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+
 import type { Facet } from "../api/types";
 import type { JobFilters } from "./jobQuery";
 import type { Order } from "./orders";
@@ -38,17 +40,21 @@ export function byState(counts: Counts, filters: JobFilters, order: Order): Sect
     return { key, title, ...counted(counts, states), query: { ...filters, state: states, order: by } };
   };
   return [
-    part("running", "Running", statesOf("active"), order),
-    part("waiting", "Waiting", statesOf("waiting"), queue),
-    part("ended", "Ended", FINAL, order),
+    part("running", t`Running`, statesOf("active"), order),
+    part("waiting", t`Waiting`, statesOf("waiting"), queue),
+    part("ended", t({ message: "Ended", context: "jobs" }), FINAL, order),
   ].filter(({ count, more }) => count > 0 || more);
 }
+
+const NONE: Readonly<Record<Grouping, string>> = {
+  user: t`No user`, project: t`No project`, sweep: t`No sweep`, tag: t`No tag`,
+};
 
 /** A part for each user, project, sweep or tag. */
 export function byFacet(facets: readonly Facet[], by: Grouping, filters: JobFilters, order: Order): Section[] {
   return facets.map(({ value, title, states, more }) => ({
     key: `${by}:${value}`,
-    title: title === "" ? `No ${by}` : by === "sweep" ? `${value} ${title}` : title,
+    title: title === "" ? NONE[by] : by === "sweep" ? `${value} ${title}` : title,
     ...counted({ states, more: more ? Object.keys(states) : [] }, Object.keys(states)),
     query: { ...filters, ...narrowed(by, value), order },
   }));

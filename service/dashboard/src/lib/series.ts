@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+
 import type { Buckets, Series } from "../api/types";
 
 export type Point = Series["points"][number];
@@ -8,7 +10,8 @@ export type Axis = "step" | "time";
 export function labels(series: readonly Series[]): string[] {
   return series.map((one) => {
     const shared = series.some((other) => other !== one && other.name === one.name);
-    return shared ? `${one.name} · rank ${one.rank}` : one.name;
+    const { name, rank } = one;
+    return shared ? t`${name} · rank ${rank}` : name;
   });
 }
 

@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+
 import { fieldsOf, type FormField, type Schema, type Schemas } from "./schema";
 
 /** Fields that most jobs set, in the order in which they are shown. */
@@ -12,11 +14,11 @@ const COMMON_RECIPE = ["model", "data", "optim", "strategy", "epochs", "batch_si
 
 /** The others, by what they are about. */
 const GROUPS = [
-  { title: "Code and environment", names: ["launcher", "code", "live", "link", "link_root", "python", "env", "secrets", "network", "warm_start"] },
-  { title: "Limits and retries", names: ["time_limit", "start_limit", "idle_limit", "idle_action", "max_retries", "grace", "hang", "log_limit"] },
-  { title: "Preemption and checkpoints", names: ["preemptible", "restartable", "checkpoint", "resume", "carry"] },
-  { title: "Outputs and trackers", names: ["outputs", "trackers"] },
-  { title: "Other jobs and sweeps", names: ["after", "sweep"] },
+  { title: t`Code and environment`, names: ["launcher", "code", "live", "link", "link_root", "python", "env", "secrets", "network", "warm_start"] },
+  { title: t`Limits and retries`, names: ["time_limit", "start_limit", "idle_limit", "idle_action", "max_retries", "grace", "hang", "log_limit"] },
+  { title: t`Preemption and checkpoints`, names: ["preemptible", "restartable", "checkpoint", "resume", "carry"] },
+  { title: t`Outputs and trackers`, names: ["outputs", "trackers"] },
+  { title: t`Other jobs and sweeps`, names: ["after", "sweep"] },
 ];
 
 export interface FormGroup {
@@ -47,15 +49,15 @@ export function specForm(schema: Schema, schemas: Schemas): SpecForm | null {
   const isCommon = ({ path }: FormField) => COMMON_RESOURCES.includes(path[1] ?? "");
   const isRecipe = ({ path }: FormField) => COMMON_RECIPE.includes(path[1] ?? "");
   const groups = [
-    { title: "More of resources", fields: resources.fields.filter((field) => !isCommon(field)) },
+    { title: t`More of resources`, fields: resources.fields.filter((field) => !isCommon(field)) },
     ...GROUPS.map(({ title, names }) => ({ title, fields: take(names) })),
-    { title: "Other fields", fields: [...fields.values()] },
+    { title: t`Other fields`, fields: [...fields.values()] },
   ];
   return {
     common,
     command,
     recipe: { ...recipe, fields: recipe.fields.filter(isRecipe) },
-    moreRecipe: { title: "More of the recipe", fields: recipe.fields.filter((field) => !isRecipe(field)) },
+    moreRecipe: { title: t`More of the recipe`, fields: recipe.fields.filter((field) => !isRecipe(field)) },
     resources: resources.fields.filter(isCommon),
     groups: groups.filter((group) => group.fields.length > 0),
   };

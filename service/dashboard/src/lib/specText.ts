@@ -1,3 +1,4 @@
+import { t } from "@lingui/core/macro";
 import { type Document, isMap, parse, parseDocument, stringify } from "yaml";
 
 import type { FormField, Path } from "./schema";
@@ -22,7 +23,7 @@ export function readSpec(text: string): SpecText {
     return { text, spec: null, fault: { line: error.linePos?.[0].line ?? 1, message } };
   }
   if (document.contents === null) return { text, spec: {}, fault: null };
-  if (!isMap(document.contents)) return { text, spec: null, fault: { line: 1, message: "Write fields, such as name: train" } };
+  if (!isMap(document.contents)) return { text, spec: null, fault: { line: 1, message: t`Write fields, such as name: train` } };
   try {
     return { text, spec: document.toJS() as Spec, fault: null };
   } catch (error) { // an alias without an anchor, or too many of them
@@ -103,7 +104,8 @@ export function typed(kind: FormField["kind"], text: string): unknown {
 
 function variable(line: string): [string, string] {
   const at = line.indexOf("=");
-  if (at < 1) throw new Error(`Write NAME=VALUE, not ${line.trim()}`);
+  const text = line.trim();
+  if (at < 1) throw new Error(t`Write NAME=VALUE, not ${text}`);
   return [line.slice(0, at).trim(), line.slice(at + 1)];
 }
 

@@ -1,5 +1,7 @@
+import { t } from "@lingui/core/macro";
+
 import type { Series } from "../api/types";
-import { bytes } from "./format";
+import { bytes, number } from "./format";
 
 export interface Gauge {
   title: string;
@@ -11,12 +13,12 @@ const percent = (value: number) => `${Math.round(value)} %`;
 
 /** What is measured, by the name of a series: `gpu.0.utilization` and `gpu.1.utilization` share a chart. */
 const GAUGES: readonly { title: string; match: RegExp; words: (value: number) => string }[] = [
-  { title: "GPU utilisation", match: /^gpu\.\d+\.utilization$/, words: percent },
-  { title: "GPU memory", match: /^gpu\.\d+\.memory_used$/, words: bytes },
-  { title: "GPU temperature", match: /^gpu\.\d+\.temperature$/, words: (value) => `${Number(value.toFixed(1))} °C` },
-  { title: "GPU power", match: /^gpu\.\d+\.power$/, words: (value) => `${Math.round(value).toLocaleString()} W` },
-  { title: "Processor", match: /^cpu\.(?:percent|\d+\.utilization)$/, words: percent },
-  { title: "Memory", match: /^memory\.used$|^cpu\.\d+\.memory_used$/, words: bytes },
+  { title: t`GPU utilisation`, match: /^gpu\.\d+\.utilization$/, words: percent },
+  { title: t`GPU memory`, match: /^gpu\.\d+\.memory_used$/, words: bytes },
+  { title: t`GPU temperature`, match: /^gpu\.\d+\.temperature$/, words: (value) => `${Number(value.toFixed(1))} °C` },
+  { title: t`GPU power`, match: /^gpu\.\d+\.power$/, words: (value) => `${number(Math.round(value))} W` },
+  { title: t`Processor`, match: /^cpu\.(?:percent|\d+\.utilization)$/, words: percent },
+  { title: t`Memory`, match: /^memory\.used$|^cpu\.\d+\.memory_used$/, words: bytes },
 ];
 
 /** The charts of telemetry that there are data for. Of a job on several nodes the names begin with the node's. */
@@ -38,7 +40,8 @@ function partsOf(name: string): { node: string | null; what: string } {
 function placeOf(name: string): string {
   const { node, what } = partsOf(name);
   const [kind = "", index = ""] = what.split(".");
-  const device = /^\d+$/.test(index) ? `${kind === "gpu" ? "GPU" : "CPU slot"} ${index}` : "all processes";
+  const single = kind === "gpu" ? t`GPU ${index}` : t`CPU slot ${index}`;
+  const device = /^\d+$/.test(index) ? single : t`all processes`;
   return node === null ? device : `${node}, ${device}`;
 }
 

@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+
 import type { Event, Job } from "../api/types";
 import { isFinal, type JobState } from "./states";
 
@@ -56,7 +58,7 @@ const PARTS: Partial<Record<JobState, Spent["key"]>> = {
   queued: "queue", assigned: "start", starting: "start", running: "steps", stopping: "stop", unreachable: "steps",
 };
 const LABELS: Record<Spent["key"], string> = {
-  queue: "waiting in the queue", start: "starting", data: "waiting for data", steps: "running", stop: "stopping",
+  queue: t`waiting in the queue`, start: t`starting`, data: t`waiting for data`, steps: t`running`, stop: t`stopping`,
 };
 
 /**

@@ -1,5 +1,7 @@
+import { t } from "@lingui/core/macro";
+
 import type { Group, Job } from "../api/types";
-import { tick } from "./format";
+import { list, tick } from "./format";
 import type { JobState } from "./states";
 
 export type Mode = "min" | "max";
@@ -14,9 +16,10 @@ export function parameter(value: unknown): string {
 export function values(form: unknown): string {
   if (Array.isArray(form)) return form.map(parameter).join(", ");
   const [[kind, ends] = ["", []]] = Object.entries(form as Record<string, [number, number]>);
-  const span = ends.map(parameter).join(" to ");
-  return { range: `${span}, the last left out`, uniform: `uniform, ${span}`, integer: `whole numbers, ${span}` }[kind] ??
-    `log-uniform, ${span}`;
+  const [from = "", to = ""] = ends.map(parameter);
+  if (kind === "range") return t`${from} to ${to}, the last left out`;
+  if (kind === "uniform") return t`uniform, ${from} to ${to}`;
+  return kind === "integer" ? t`whole numbers, ${from} to ${to}` : t`log-uniform, ${from} to ${to}`;
 }
 
 /** The value that a trial is compared by; NaN and what is not there are no values. */
@@ -94,12 +97,16 @@ interface Searched {
   stop?: { metric: string; first: number; reduction: number } | null;
 }
 
+function halved({ metric, first, reduction }: NonNullable<Searched["stop"]>): string {
+  return t`the best in ${reduction} by ${metric} go on from step ${first}`;
+}
+
 /** How a sweep searches, in words. */
 export function search(sweep: Group): string {
   const { trials, running, stop } = sweep.sweep as Searched;
-  return [
-    trials == null ? "grid" : "random search",
-    ...(running == null ? [] : [`at most ${running} at once`]),
-    ...(stop == null ? [] : [`the best in ${stop.reduction} by ${stop.metric} go on from step ${stop.first}`]),
-  ].join(", ");
+  return list([
+    trials == null ? t`grid` : t`random search`,
+    ...(running == null ? [] : [t`at most ${running} at once`]),
+    ...(stop == null ? [] : [halved(stop)]),
+  ]);
 }

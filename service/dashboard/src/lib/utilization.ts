@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+
 import type { DeviceUtilization, Utilization } from "../api/types";
 import { place, type Window } from "./lanes";
 
@@ -70,8 +72,8 @@ export function toldAt(use: Use, at: number): string[] | null {
   const [busy, held] = [use.utilization[index] ?? null, use.memory[index] ?? null];
   if (busy === null && held === null) return null;
   return [
-    ...busy === null ? [] : [`${use.ofNode ? "processors of the node" : "GPU"} busy ${busy} %`],
-    ...held === null ? [] : [`memory ${held} % held`],
+    ...busy === null ? [] : [use.ofNode ? t`processors of the node busy ${busy} %` : t`GPU busy ${busy} %`],
+    ...held === null ? [] : [t`memory ${held} % held`],
   ];
 }
 

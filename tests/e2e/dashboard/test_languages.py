@@ -1,0 +1,69 @@
+"""The dashboard in the language that a browser prefers, or that was chosen in it."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.e2e.dashboard.test_accessibility import faults
+from tests.support.live import Live
+from tests.support.scripted import Agent
+
+pytestmark = pytest.mark.browser
+Submit = Callable[..., dict[str, Any]]
+LANGUAGE = "document.documentElement.lang"
+
+
+@pytest.fixture
+def chinese(browser: Browser, live_service: Live) -> Iterator[Page]:
+    """A page of somebody who is not signed in and whose browser prefers Chinese."""
+    context = browser.new_context(base_url=live_service.url, locale="zh-CN")
+    yield context.new_page()
+    context.close()
+
+
+def sign_in(page: Page, service: Live) -> None:
+    code = service.client.post("/api/v1/session/codes").raise_for_status().json()["code"]
+    page.goto(f"/#login={code}")
+
+
+def test_browser_that_prefers_chinese_gets_it(chinese: Page, live_service: Live, node: Agent, submit: Submit) -> None:
+    job = submit(name="mnist")
+    node.start().report(range(20), total_steps=50, train__loss=0.5)
+    sign_in(chinese, live_service)
+    expect(chinese.get_by_role("navigation").get_by_role("link", name="首页")).to_be_visible()
+    expect(chinese.get_by_role("tab", name="等待中").or_(chinese.get_by_text("等待中")).first).to_be_visible()
+    assert chinese.evaluate(LANGUAGE) == "zh-CN"
+    chinese.goto(f"/jobs/{job['number']}")
+    expect(chinese.get_by_text("运行中").first).to_be_visible()
+    expect(chinese.get_by_role("tab", name="检查点").or_(chinese.get_by_role("link", name="检查点")).first).to_be_visible()
+    assert "年" in str(chinese.locator("time").first.get_attribute("title"))
+    assert faults(chinese) == []
+
+
+def test_chosen_language_stays(chinese: Page, live_service: Live) -> None:
+    chinese.goto("/")
+    expect(chinese.get_by_role("button", name="登录")).to_be_visible()
+    chinese.get_by_role("button", name="English").press("Enter")
+    expect(chinese.get_by_role("button", name="Sign in")).to_be_visible()
+    sign_in(chinese, live_service)
+    expect(chinese.get_by_role("heading", name="Jobs")).to_be_visible()
+    chinese.reload()
+    expect(chinese.get_by_role("heading", name="Jobs")).to_be_visible()
+    assert chinese.evaluate(LANGUAGE) == "en"
+    chinese.set_viewport_size({"width": 390, "height": 844})
+    chinese.get_by_role("button", name="Menu").press("Enter")
+    chinese.get_by_role("menuitem", name="简体中文").press("Enter")
+    expect(chinese.get_by_role("button", name="菜单")).to_be_visible()
+    assert chinese.evaluate(LANGUAGE) == "zh-CN"
+
+
+def test_english_loads_no_other_language(stranger: Page) -> None:
+    loaded: list[str] = []
+    stranger.on("request", lambda request: loaded.append(request.url))
+    stranger.goto("/")
+    expect(stranger.get_by_role("button", name="简体中文")).to_be_visible()
+    assert stranger.evaluate(LANGUAGE) == "en"
+    assert any(".js" in url for url in loaded)
+    assert not [url for url in loaded if "zh-CN" in url]
