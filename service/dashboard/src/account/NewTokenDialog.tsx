@@ -1,3 +1,4 @@
+import { t } from "@lingui/core/macro";
 import { useState } from "react";
 
 import { useCreateToken } from "../api/people";
@@ -10,9 +11,9 @@ import { Select } from "../ui/Select";
 import { ShownOnce } from "../ui/ShownOnce";
 
 const SCOPES = [
-  { key: "submit", label: "submit: run jobs, and read" },
-  { key: "read", label: "read: see, change nothing" },
-  { key: "admin", label: "admin: everything that you may" },
+  { key: "submit", label: t`submit: run jobs, and read` },
+  { key: "read", label: t`read: see, change nothing` },
+  { key: "admin", label: t`admin: everything that you may` },
 ] as const;
 type Scope = (typeof SCOPES)[number]["key"];
 
@@ -25,9 +26,10 @@ export function NewTokenDialog({ user, onClose }: { user: string | null; onClose
   const [lifetime, setLifetime] = useState<(typeof LIFETIMES)[number]["key"]>("90d");
   const create = useCreateToken();
   if (create.data !== undefined) {
+    const { name: made, secret, expires_at: until } = create.data;
     return (
-      <ShownOnce title={`Token ${create.data.name}`} text={create.data.secret} until={create.data.expires_at} onClose={onClose}>
-        Keep it where only its program reads it. It is not shown again.
+      <ShownOnce title={t`Token ${made}`} text={secret} until={until} onClose={onClose}>
+        {t`Keep it where only its program reads it. It is not shown again.`}
       </ShownOnce>
     );
   }
@@ -40,20 +42,20 @@ export function NewTokenDialog({ user, onClose }: { user: string | null; onClose
   });
   return (
     <Dialog
-      title={user === null ? "New token" : `New token for ${user}`}
-      confirm="Make it"
+      title={user === null ? t`New token` : t`New token for ${user}`}
+      confirm={t`Make it`}
       busy={create.isPending}
       onConfirm={confirm}
       onClose={onClose}
     >
-      <Field label="Name" required maxLength={100} placeholder="laptop" value={name} onChange={setName} hint="What it is for." />
-      <Select label="It may" options={offered} value={scope} onChange={setScope} />
+      <Field label={t`Name`} required maxLength={100} placeholder="laptop" value={name} onChange={setName} hint={t`What it is for.`} />
+      <Select label={t`It may`} options={offered} value={scope} onChange={setScope} />
       <Select
-        label="It counts for"
+        label={t`It counts for`}
         options={LIFETIMES}
         value={lifetime}
         onChange={setLifetime}
-        hint="At most as long as what you have signed in with."
+        hint={t`At most as long as what you have signed in with.`}
       />
       <Notice error={create.error} />
     </Dialog>

@@ -1,3 +1,4 @@
+import { t } from "@lingui/core/macro";
 import { useState } from "react";
 
 import { useSetSecret } from "../api/people";
@@ -18,15 +19,15 @@ export function SecretDialog({ name, project, onClose }: Props) {
   const save = useSetSecret();
   return (
     <Dialog
-      title={name === null ? `New secret${project === null ? "" : ` of ${project}`}` : `Replace ${name}`}
-      confirm={name === null ? "Set it" : "Replace"}
+      title={titleOf(name, project)}
+      confirm={name === null ? t`Set it` : t`Replace`}
       busy={save.isPending}
       onConfirm={() => save.mutate({ ...texts, project }, { onSuccess: onClose })}
       onClose={onClose}
     >
       {name === null && (
         <Field
-          label="Name"
+          label={t`Name`}
           required
           placeholder="WANDB_API_KEY"
           value={texts.name}
@@ -34,15 +35,20 @@ export function SecretDialog({ name, project, onClose }: Props) {
         />
       )}
       <Field
-        label="Value"
+        label={t`Value`}
         type="password"
         autoComplete="new-password"
         required
         value={texts.value}
         onChange={(value) => setTexts({ ...texts, value })}
-        hint="One line. Longer ones: yard secrets set NAME < file"
+        hint={t`One line. Longer ones: yard secrets set NAME < file`}
       />
       <Notice error={save.error} />
     </Dialog>
   );
+}
+
+function titleOf(name: string | null, project: string | null): string {
+  if (name !== null) return t`Replace ${name}`;
+  return project === null ? t`New secret` : t`New secret of ${project}`;
 }

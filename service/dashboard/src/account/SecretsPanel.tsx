@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Link } from "@tanstack/react-router";
 import { Fragment, useState } from "react";
 
@@ -20,24 +22,35 @@ export function SecretsPanel({ project }: { project: string | null }) {
   const [doomed, setDoomed] = useState<Secret | null>(null);
   const shown = secrets.data?.filter((secret) => secret.project === project);
   const tools = sets && (
-    <button type="button" className="button small" onClick={() => setEdited("new")}>New secret</button>
+    <button type="button" className="button small" onClick={() => setEdited("new")}><Trans>New secret</Trans></button>
   );
   return (
-    <Panel title={project === null ? "Your secrets" : "Secrets"} tools={tools} className="table-panel">
+    <Panel title={project === null ? t`Your secrets` : t`Secrets`} tools={tools} className="table-panel">
       <Notice error={secrets.error} />
       <p className="soft pad">
-        {project === null ? "Your jobs get" : "Jobs of the members get"} those that their spec names in{" "}
-        <code>secrets:</code>, as variables. Values are shown to nobody.
+        {project === null
+          ? (
+              <Trans>
+                Your jobs get those that their spec names in <code>secrets:</code>, as variables. Values are shown to
+                nobody.
+              </Trans>
+            )
+          : (
+              <Trans>
+                Jobs of the members get those that their spec names in <code>secrets:</code>, as variables. Values are
+                shown to nobody.
+              </Trans>
+            )}
       </p>
       {shown !== undefined && shown.length > 0 && (
         <table className="plain-table stacking">
           <thead>
             <tr>
-              <th scope="col">Name</th>
-              <th scope="col">Set by</th>
-              <th scope="col">Changed</th>
-              <th scope="col">Last used</th>
-              {sets && <th scope="col"><span className="hidden-words">Change</span></th>}
+              <th scope="col"><Trans>Name</Trans></th>
+              <th scope="col"><Trans>Set by</Trans></th>
+              <th scope="col"><Trans>Changed</Trans></th>
+              <th scope="col"><Trans>Last used</Trans></th>
+              {sets && <th scope="col"><span className="hidden-words"><Trans>Change</Trans></span></th>}
             </tr>
           </thead>
           <tbody>
@@ -70,18 +83,18 @@ function SecretRow({ secret, onReplace, onDelete }: RowProps) {
   return (
     <tr>
       <th scope="row"><code>{name}</code></th>
-      <td data-label="Set by">{setter}</td>
-      <td data-label="Changed"><Time at={changed} /></td>
-      <td data-label="Last used">
+      <td data-label={t`Set by`}>{setter}</td>
+      <td data-label={t`Changed`}><Time at={changed} /></td>
+      <td data-label={t`Last used`}>
         <Uses at={used} jobs={jobs} />
       </td>
       {onReplace !== undefined && (
         <td className="row-actions">
-          <button type="button" className="button small ghost" aria-label={`Replace ${name}`} onClick={onReplace}>
-            Replace
+          <button type="button" className="button small ghost" aria-label={t`Replace ${name}`} onClick={onReplace}>
+            <Trans>Replace</Trans>
           </button>
-          <button type="button" className="button small ghost" aria-label={`Delete ${name}`} onClick={onDelete}>
-            Delete
+          <button type="button" className="button small ghost" aria-label={t`Delete ${name}`} onClick={onDelete}>
+            <Trans>Delete</Trans>
           </button>
         </td>
       )}
@@ -91,16 +104,17 @@ function SecretRow({ secret, onReplace, onDelete }: RowProps) {
 
 function DeleteDialog({ secret, onClose }: { secret: Secret; onClose: () => void }) {
   const remove = useRemoveSecret();
+  const { name } = secret;
   return (
     <Dialog
-      title={`Delete ${secret.name}?`}
-      confirm="Delete for good"
+      title={t`Delete ${name}?`}
+      confirm={t`Delete for good`}
       danger
       busy={remove.isPending}
       onConfirm={() => remove.mutate(secret, { onSuccess: onClose })}
       onClose={onClose}
     >
-      <p>Waiting jobs that name it will not start. What runs keeps the value that it has.</p>
+      <p><Trans>Waiting jobs that name it will not start. What runs keeps the value that it has.</Trans></p>
       <Notice error={remove.error} />
     </Dialog>
   );
@@ -108,12 +122,12 @@ function DeleteDialog({ secret, onClose }: { secret: Secret; onClose: () => void
 
 /** When a job was given the secret last, and the newest of those that were. */
 function Uses({ at, jobs }: { at: string | null; jobs: readonly number[] }) {
-  if (at === null) return <span className="faint">never</span>;
+  if (at === null) return <span className="faint"><Trans>never</Trans></span>;
   const links = jobs.map((job, index) => (
     <Fragment key={job}>
       {index > 0 && ", "}
       <Link to="/jobs/$jobId" params={{ jobId: String(job) }}>{job}</Link>
     </Fragment>
   ));
-  return <><Time at={at} /> by {links}</>;
+  return <Trans><Time at={at} /> by {links}</Trans>;
 }

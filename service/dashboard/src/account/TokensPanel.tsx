@@ -1,9 +1,11 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { useState } from "react";
 
 import { useSettings } from "../api/session";
 import type { Token } from "../api/types";
 import { mayEndToken } from "../lib/rights";
-import { age, secondsBetween } from "../lib/time";
+import { Ago } from "../ui/Ago";
 import { Panel } from "../ui/Panel";
 import { Time } from "../ui/Time";
 import { useNow } from "../ui/useNow";
@@ -27,25 +29,25 @@ export function TokensPanel({ title, tokens, user }: Props) {
     <button
       type="button"
       className="button small"
-      aria-label={user === null ? undefined : `New token for ${user}`}
+      aria-label={user === null ? undefined : t`New token for ${user}`}
       onClick={() => setMaking(true)}
     >
-      New token
+      <Trans>New token</Trans>
     </button>
   );
   return (
     <Panel title={title} tools={tools} className="table-panel">
-      {tokens?.length === 0 && <p className="soft pad">There are no tokens. Programs use the box with one.</p>}
+      {tokens?.length === 0 && <p className="soft pad"><Trans>There are no tokens. Programs use the box with one.</Trans></p>}
       {tokens !== undefined && tokens.length > 0 && (
         <table className="plain-table stacking">
           <thead>
             <tr>
-              <th scope="col">Name</th>
-              <th scope="col">May</th>
-              <th scope="col">Last used</th>
-              <th scope="col">Made</th>
-              <th scope="col">Ends</th>
-              <th scope="col"><span className="hidden-words">Change</span></th>
+              <th scope="col"><Trans>Name</Trans></th>
+              <th scope="col"><Trans>May</Trans></th>
+              <th scope="col"><Trans>Last used</Trans></th>
+              <th scope="col"><Trans>Made</Trans></th>
+              <th scope="col"><Trans>Ends</Trans></th>
+              <th scope="col"><span className="hidden-words"><Trans>Change</Trans></span></th>
             </tr>
           </thead>
           <tbody>
@@ -80,25 +82,25 @@ function TokenRow({ token, onRotate, onRevoke }: RowProps) {
   const { name, session, last_used_at: used, created_at: made, expires_at: ends, node } = token;
   return (
     <tr>
-      <th scope="row" title={token.id}>{name} {session && <span className="badge">browser</span>}</th>
-      <td data-label="May">{node === null ? token.scopes.join(", ") : `node ${node}`}</td>
-      <td data-label="Last used">
-        {used === null ? "never" : <Time at={used}>{`${age(secondsBetween(used, null, now))} ago`}</Time>}
+      <th scope="row" title={token.id}>{name} {session && <span className="badge"><Trans>browser</Trans></span>}</th>
+      <td data-label={t`May`}>{node === null ? token.scopes.join(", ") : t`node ${node}`}</td>
+      <td data-label={t`Last used`}>
+        {used === null ? t`never` : <Ago at={used} now={now} />}
       </td>
-      <td data-label="Made"><Time at={made} near={now} /></td>
-      <td data-label="Ends">{ends === null ? "never" : <Time at={ends} near={now} />}</td>
+      <td data-label={t`Made`}><Time at={made} near={now} /></td>
+      <td data-label={t`Ends`}>{ends === null ? t({ message: "never", context: "ends" }) : <Time at={ends} near={now} />}</td>
       <td className="row-actions">
         {onRotate !== undefined && !session && (
-          <button type="button" className="button small ghost" aria-label={`Rotate ${name}`} onClick={onRotate}>Rotate</button>
+          <button type="button" className="button small ghost" aria-label={t`Rotate ${name}`} onClick={onRotate}><Trans>Rotate</Trans></button>
         )}
         {onRevoke !== undefined && (
           <button
             type="button"
             className="button small ghost"
-            aria-label={`${session ? "Sign out" : "Revoke"} ${name}`}
+            aria-label={session ? t`Sign out ${name}` : t`Revoke ${name}`}
             onClick={onRevoke}
           >
-            {session ? "Sign out" : "Revoke"}
+            {session ? <Trans>Sign out</Trans> : <Trans>Revoke</Trans>}
           </button>
         )}
       </td>

@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { useState } from "react";
 
 import { useAudit } from "../api/audit";
@@ -10,11 +12,11 @@ import { useSettled } from "../ui/useSettled";
 import { AuditTable } from "./AuditTable";
 
 const RESULTS = [
-  { key: "all", label: "All" },
-  { key: "done", label: "Changes" },
-  { key: "refused", label: "Refused" },
+  { key: "all", label: t`All` },
+  { key: "done", label: t`Changes` },
+  { key: "refused", label: t`Refused` },
 ] as const;
-const DAYS = [{ key: "1", label: "Day" }, { key: "7", label: "Week" }, { key: "all", label: "Always" }] as const;
+const DAYS = [{ key: "1", label: t`Day` }, { key: "7", label: t`Week` }, { key: "all", label: t`Always` }] as const;
 const START: AuditFilters = { user: "", action: "", result: "all", days: 7 };
 const TYPED_MS = 300;
 
@@ -26,9 +28,9 @@ export function AuditPanel({ now }: { now: number }) {
   const entries = found.data?.pages.flatMap((page) => page.items);
   const tools = (
     <>
-      <Segments label="Result" options={RESULTS} value={filters.result} onChange={(result) => set({ result })} />
+      <Segments label={t`Result`} options={RESULTS} value={filters.result} onChange={(result) => set({ result })} />
       <Segments
-        label="Time"
+        label={t`Time`}
         options={DAYS}
         value={filters.days === null ? "all" : filters.days === 1 ? "1" : "7"}
         onChange={(days) => set({ days: days === "all" ? null : Number(days) })}
@@ -37,13 +39,13 @@ export function AuditPanel({ now }: { now: number }) {
     </>
   );
   return (
-    <Panel title="Changes and refusals" tools={tools} className="table-panel">
+    <Panel title={t`Changes and refusals`} tools={tools} className="table-panel">
       <div className="audit-filters">
-        <Field label="User" value={filters.user} placeholder="a name" onChange={(user) => set({ user })} />
-        <Field label="Action" value={filters.action} placeholder="job.cancel" onChange={(action) => set({ action })} />
+        <Field label={t`User`} value={filters.user} placeholder={t`a name`} onChange={(user) => set({ user })} />
+        <Field label={t`Action`} value={filters.action} placeholder="job.cancel" onChange={(action) => set({ action })} />
       </div>
       <Notice error={found.error} />
-      {entries?.length === 0 && <p className="soft pad">Nothing that fits was changed or refused.</p>}
+      {entries?.length === 0 && <p className="soft pad"><Trans>Nothing that fits was changed or refused.</Trans></p>}
       {entries !== undefined && entries.length > 0 && <AuditTable entries={entries} />}
       {found.hasNextPage && (
         <div className="pad">
@@ -53,7 +55,7 @@ export function AuditPanel({ now }: { now: number }) {
             disabled={found.isFetchingNextPage}
             onClick={() => void found.fetchNextPage()}
           >
-            Older entries
+            <Trans>Older entries</Trans>
           </button>
         </div>
       )}

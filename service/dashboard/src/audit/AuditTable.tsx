@@ -1,3 +1,6 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
+
 import type { AuditEntry } from "../api/types";
 import { Time } from "../ui/Time";
 
@@ -6,23 +9,23 @@ export function AuditTable({ entries }: { entries: readonly AuditEntry[] }) {
     <table className="plain-table stacking">
       <thead>
         <tr>
-          <th scope="col">When</th>
-          <th scope="col">User</th>
-          <th scope="col">From</th>
-          <th scope="col">Action</th>
-          <th scope="col">Subject</th>
-          <th scope="col">Result</th>
+          <th scope="col"><Trans>When</Trans></th>
+          <th scope="col"><Trans>User</Trans></th>
+          <th scope="col"><Trans context="address">From</Trans></th>
+          <th scope="col"><Trans>Action</Trans></th>
+          <th scope="col"><Trans>Subject</Trans></th>
+          <th scope="col"><Trans>Result</Trans></th>
         </tr>
       </thead>
       <tbody>
         {entries.map((entry) => (
           <tr key={entry.id}>
-            <td data-label="When"><Time at={entry.at} /></td>
-            <td data-label="User">{entry.user}</td>
-            <td data-label="From">{entry.address ?? ""}</td>
-            <td data-label="Action">{entry.action}</td>
-            <td data-label="Subject" className="audit-subject" title={details(entry)}>{entry.subject}</td>
-            <td data-label="Result">{result(entry)}</td>
+            <td data-label={t`When`}><Time at={entry.at} /></td>
+            <td data-label={t`User`}>{entry.user}</td>
+            <td data-label={t({ message: "From", context: "address" })}>{entry.address ?? ""}</td>
+            <td data-label={t`Action`}>{entry.action}</td>
+            <td data-label={t`Subject`} className="audit-subject" title={details(entry)}>{entry.subject}</td>
+            <td data-label={t`Result`}>{result(entry)}</td>
           </tr>
         ))}
       </tbody>
@@ -31,8 +34,8 @@ export function AuditTable({ entries }: { entries: readonly AuditEntry[] }) {
 }
 
 function result({ status, times }: AuditEntry): string {
-  const words = status == null ? "done" : `refused (${status})`;
-  return times > 1 ? `${words}, ${times} times` : words;
+  const words = status == null ? t`done` : t`refused (${status})`;
+  return times > 1 ? t`${words}, ${times} times` : words;
 }
 
 /** What else is known of a change, for whoever points at it. */

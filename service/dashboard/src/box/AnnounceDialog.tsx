@@ -1,3 +1,4 @@
+import { t } from "@lingui/core/macro";
 import { useState } from "react";
 
 import { useAnnounce } from "../api/notices";
@@ -22,21 +23,21 @@ export function AnnounceDialog({ before, onClose }: Props) {
     { onSuccess: onClose },
   );
   return (
-    <Dialog title="Tell everybody" confirm="Announce" busy={announce.isPending} onConfirm={confirm} onClose={onClose}>
+    <Dialog title={t`Tell everybody`} confirm={t`Announce`} busy={announce.isPending} onConfirm={confirm} onClose={onClose}>
       <Field
-        label="Announcement"
+        label={t`Announcement`}
         required
         maxLength={500}
-        placeholder="maintenance at 18:00"
+        placeholder={t`maintenance at 18:00`}
         value={message}
         onChange={setMessage}
       />
       <Field
-        label="Until"
+        label={t`Until`}
         type="datetime-local"
         value={until}
         onChange={setUntil}
-        hint="Then it goes by itself; empty: once it is withdrawn."
+        hint={t`Then it goes by itself; empty: once it is withdrawn.`}
       />
       <Notice error={announce.error} />
     </Dialog>

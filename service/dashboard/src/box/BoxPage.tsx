@@ -1,3 +1,6 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
+
 import { useNodes } from "../api/box";
 import { mayAdminister, useSettings } from "../api/session";
 import { Notice } from "../ui/Notice";
@@ -9,13 +12,13 @@ import { QueuePanel } from "./QueuePanel";
 import { ReservedPanel } from "./ReservedPanel";
 
 export function BoxPage() {
-  useTitle("The box");
+  useTitle(t`The box`);
   const nodes = useNodes();
   const admin = mayAdminister(useSettings().data);
   return (
     <>
       <div className="title-row">
-        <h1 className="page-title">The box</h1>
+        <h1 className="page-title"><Trans>The box</Trans></h1>
         {admin && <NoticeActions />}
       </div>
       <Notice error={nodes.error} />

@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Link } from "@tanstack/react-router";
 
 import type { NodeDevice, Series } from "../api/types";
@@ -22,7 +24,7 @@ export function DeviceCard({ device, all, telemetry }: Props) {
     <li className="device" data-status={status}>
       <div className="device-plate">
         <b>{device.index}</b>
-        <span>{device.kind === "gpu" ? "GPU" : "slot"}</span>
+        <span>{device.kind === "gpu" ? "GPU" : t`slot`}</span>
       </div>
       <div className="siding">
         <Holders device={device} />
@@ -36,7 +38,7 @@ export function DeviceCard({ device, all, telemetry }: Props) {
 
 function Holders({ device }: { device: NodeDevice }) {
   if (device.unusable !== null) return <p className="siding-words danger-words">{device.unusable}</p>;
-  if (device.holders.length === 0) return <p className="siding-words faint">free</p>;
+  if (device.holders.length === 0) return <p className="siding-words faint"><Trans>free</Trans></p>;
   return (
     <div className="cars">
       {device.holders.map((holder) => (
@@ -65,19 +67,21 @@ function Car({ holder }: { holder: NodeDevice["holders"][number] }) {
 
 function Gauges({ device, telemetry }: { device: NodeDevice; telemetry: readonly Series[] }) {
   const { index, utilization, memory, memory_used: used } = device;
+  const total = bytes(memory);
+  const held = used === null ? null : bytes(used);
   const series = (what: string) => lastValues(telemetry, `gpu.${index}.${what}`, SPARK_SAMPLES);
   return (
     <div className="gauges">
       <Meter
-        label="Load"
+        label={t`Load`}
         share={utilization === null ? null : utilization / 100}
         words={utilization === null ? "–" : `${Math.round(utilization)} %`}
       />
       <Sparkline values={series("utilization")} top={100} />
       <Meter
-        label="Memory"
+        label={t({ message: "Memory", context: "GPU" })}
         share={used === null ? null : used / memory}
-        words={used === null ? bytes(memory) : `${bytes(used)} of ${bytes(memory)}`}
+        words={held === null ? total : t`${held} of ${total}`}
       />
       <Sparkline values={series("memory_used")} top={memory} />
     </div>

@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { useState } from "react";
 
 import { useDrain } from "../api/box";
@@ -6,7 +8,7 @@ import { Field } from "../ui/Field";
 import { Notice } from "../ui/Notice";
 import { Segments } from "../ui/Segments";
 
-const RUNNING = [{ key: "on", label: "Go on" }, { key: "stop", label: "Save and wait elsewhere" }] as const;
+const RUNNING = [{ key: "on", label: t`Go on` }, { key: "stop", label: t`Save and wait elsewhere` }] as const;
 
 /** Asks why a node takes no new jobs, and what becomes of those that run there. */
 export function DrainDialog({ node, onClose }: { node: string; onClose: () => void }) {
@@ -15,8 +17,8 @@ export function DrainDialog({ node, onClose }: { node: string; onClose: () => vo
   const drain = useDrain();
   return (
     <Dialog
-      title={`Drain ${node}?`}
-      confirm="Drain"
+      title={t`Drain ${node}?`}
+      confirm={t`Drain`}
       busy={drain.isPending}
       onConfirm={() => drain.mutate(
         { name: node, message: message.trim(), stopJobs: running === "stop" },
@@ -24,18 +26,22 @@ export function DrainDialog({ node, onClose }: { node: string; onClose: () => vo
       )}
       onClose={onClose}
     >
-      <p>No new job starts here until it is resumed. For a set time, reserve a maintenance on the page Sharing.</p>
+      <p>
+        <Trans>
+          No new job starts here until it is resumed. For a set time, reserve a maintenance on the page Sharing.
+        </Trans>
+      </p>
       <Field
-        label="Why"
+        label={t`Why`}
         maxLength={500}
-        placeholder="new fan, back at 18:00"
+        placeholder={t`new fan, back at 18:00`}
         value={message}
         onChange={setMessage}
-        hint="Whoever waits for this node reads it."
+        hint={t`Whoever waits for this node reads it.`}
       />
       <div className="field">
-        <p>Jobs that run here</p>
-        <Segments label="Jobs that run here" options={RUNNING} value={running} onChange={setRunning} />
+        <p><Trans>Jobs that run here</Trans></p>
+        <Segments label={t`Jobs that run here`} options={RUNNING} value={running} onChange={setRunning} />
       </div>
       <Notice error={drain.error} />
     </Dialog>

@@ -1,9 +1,11 @@
+import { plural, t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { useState } from "react";
 
 import { useNodeTelemetry, useResume } from "../api/box";
 import { useReservations } from "../api/sharing";
-import type { Node } from "../api/types";
-import { bytes, plural, sentence } from "../lib/format";
+import type { Node, Reservation } from "../api/types";
+import { bytes, sentence } from "../lib/format";
 import { lastValues } from "../lib/telemetry";
 import { age, secondsBetween } from "../lib/time";
 import { Message } from "../ui/Message";
@@ -15,35 +17,39 @@ import { useNow } from "../ui/useNow";
 import { DeviceCard } from "./DeviceCard";
 import { DrainDialog } from "./DrainDialog";
 import { SPARK_SAMPLES } from "./spark";
+import { NODE_STATES } from "./words";
 
 /** A node: its state, its machine, and a siding for each device. */
 export function NodePanel({ node, admin }: { node: Node; admin: boolean }) {
   const telemetry = useNodeTelemetry(node.name).data?.series ?? [];
   const cpu = node.latest["cpu.percent"];
   const memory = node.latest["memory.used"];
+  const { name, cpus } = node;
+  const [total, disk] = [bytes(node.memory), bytes(node.disk_free)];
+  const held = memory === undefined ? null : bytes(memory);
   return (
-    <section className="panel node" data-state={node.state} aria-label={`Node ${node.name}`}>
+    <section className="panel node" data-state={node.state} aria-label={t`Node ${name}`}>
       <header className="panel-head">
-        <h2>{node.name}</h2>
-        <span className="node-state" data-state={node.state}><i aria-hidden="true" />{node.state}</span>
+        <h2>{name}</h2>
+        <span className="node-state" data-state={node.state}><i aria-hidden="true" />{NODE_STATES[node.state]}</span>
         <Seen node={node} />
         {admin && <DrainButton node={node} />}
       </header>
       <Words node={node} />
       <div className="machine">
         <Meter
-          label={plural(node.cpus, "core")}
+          label={plural(cpus, { one: "# core", other: "# cores" })}
           share={cpu === undefined ? null : cpu / 100}
           words={cpu === undefined ? "–" : `${Math.round(cpu)} %`}
         />
         <Sparkline values={lastValues(telemetry, "cpu.percent", SPARK_SAMPLES)} top={100} />
         <Meter
-          label="Memory"
+          label={t`Memory`}
           share={memory === undefined ? null : memory / node.memory}
-          words={memory === undefined ? bytes(node.memory) : `${bytes(memory)} of ${bytes(node.memory)}`}
+          words={held === null ? total : t`${held} of ${total}`}
         />
         <Sparkline values={lastValues(telemetry, "memory.used", SPARK_SAMPLES)} top={node.memory} />
-        <span className="faint disk">{bytes(node.disk_free)} of disk free</span>
+        <span className="faint disk"><Trans>{disk} of disk free</Trans></span>
       </div>
       <ol className="devices">
         {node.devices.map((device) => (
@@ -57,6 +63,7 @@ export function NodePanel({ node, admin }: { node: Node; admin: boolean }) {
 /** What its administrator says of it, and who computes where they should not. */
 function Words({ node }: { node: Node }) {
   const now = useNow(30_000);
+  const { unenforced: limits, drain_message: why } = node;
   const maintenance = useReservations().data?.find((one) => one.id === node.maintenance);
   return (
     <>
@@ -65,28 +72,30 @@ function Words({ node }: { node: Node }) {
           {node.labels.map((label) => <li key={label} className="label">{label}</li>)}
         </ul>
       )}
-      {node.unenforced != null && (
-        <p className="faint node-limits">No limits by its kernel: {node.unenforced}</p>
-      )}
-      {node.maintenance != null && (
-        <p className="node-notice">
-          Drains for {maintenance === undefined ? "a maintenance" : `the maintenance ${maintenance.name}`}; it takes jobs
-          again {maintenance === undefined ? "when that is over" : <>at <Time at={maintenance.ends_at} near={now} /></>}.
-        </p>
-      )}
-      {node.maintenance == null && node.drain_message != null && (
-        <p className="node-notice">Drains: {node.drain_message}</p>
-      )}
+      {limits != null && <p className="faint node-limits"><Trans>No limits by its kernel: {limits}</Trans></p>}
+      {node.maintenance != null && <p className="node-notice"><Maintained by={maintenance} now={now} /></p>}
+      {node.maintenance == null && why != null && <p className="node-notice"><Trans>Drains: {why}</Trans></p>}
       {node.offenders.map((words) => <p key={words} className="node-notice offender" role="alert"><Message text={sentence(words)} now={now} /></p>)}
     </>
   );
 }
 
+function Maintained({ by, now }: { by: Reservation | undefined; now: number }) {
+  if (by === undefined) return <Trans>Drains for a maintenance; it takes jobs again when that is over.</Trans>;
+  const { name, ends_at: end } = by;
+  return <Trans>Drains for the maintenance {name}; it takes jobs again at <Time at={end} near={now} />.</Trans>;
+}
+
 function Seen({ node }: { node: Node }) {
   const now = useNow();
-  if (node.last_seen_at === null) return <span className="faint">never seen</span>;
+  if (node.last_seen_at === null) return <span className="faint"><Trans>never seen</Trans></span>;
   const seconds = secondsBetween(node.last_seen_at, null, now);
-  return <span className="faint">{seconds < 15 ? node.hostname : <>last seen <Time at={node.last_seen_at}>{age(seconds)}</Time> ago</>}</span>;
+  const span = age(seconds);
+  return (
+    <span className="faint">
+      {seconds < 15 ? node.hostname : <Trans>last seen <Time at={node.last_seen_at}>{span}</Time> ago</Trans>}
+    </span>
+  );
 }
 
 function DrainButton({ node }: { node: Node }) {
@@ -100,10 +109,10 @@ function DrainButton({ node }: { node: Node }) {
           type="button"
           className="button small"
           disabled={resume.isPending}
-          title="New jobs may start here again"
+          title={t`New jobs may start here again`}
           onClick={() => resume.mutate(node.name)}
         >
-          Resume
+          <Trans>Resume</Trans>
         </button>
       </span>
     );
@@ -113,10 +122,10 @@ function DrainButton({ node }: { node: Node }) {
       <button
         type="button"
         className="button small"
-        title="No new job starts here"
+        title={t`No new job starts here`}
         onClick={() => setAsked(true)}
       >
-        Drain
+        <Trans>Drain</Trans>
       </button>
       {asked && <DrainDialog node={node.name} onClose={() => setAsked(false)} />}
     </span>

@@ -1,3 +1,4 @@
+import { Trans } from "@lingui/react/macro";
 import { useState } from "react";
 
 import { useNotices, useResumeQueue, useWithdraw } from "../api/notices";
@@ -14,15 +15,15 @@ export function NoticeActions() {
     <div className="notice-actions">
       <Notice error={resume.error ?? withdraw.error} />
       {pause == null && (
-        <button type="button" className="button small" onClick={() => setAsked("pause")}>Pause the queue</button>
+        <button type="button" className="button small" onClick={() => setAsked("pause")}><Trans>Pause the queue</Trans></button>
       )}
       {pause != null && (
         <button type="button" className="button small" disabled={resume.isPending} onClick={() => resume.mutate(undefined)}>
-          Resume the queue
+          <Trans>Resume the queue</Trans>
         </button>
       )}
       <button type="button" className="button small" onClick={() => setAsked("announce")}>
-        {announcement == null ? "Announce" : "Change the announcement"}
+        {announcement == null ? <Trans>Announce</Trans> : <Trans>Change the announcement</Trans>}
       </button>
       {announcement != null && (
         <button
@@ -31,7 +32,7 @@ export function NoticeActions() {
           disabled={withdraw.isPending}
           onClick={() => withdraw.mutate(undefined)}
         >
-          Withdraw it
+          <Trans>Withdraw it</Trans>
         </button>
       )}
       {asked === "pause" && <PauseDialog onClose={() => setAsked(null)} />}

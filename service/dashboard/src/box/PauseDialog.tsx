@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { useState } from "react";
 
 import { usePause } from "../api/notices";
@@ -10,20 +12,24 @@ export function PauseDialog({ onClose }: { onClose: () => void }) {
   const pause = usePause();
   return (
     <Dialog
-      title="Pause the queue?"
-      confirm="Pause"
+      title={t`Pause the queue?`}
+      confirm={t`Pause`}
       busy={pause.isPending}
       onConfirm={() => pause.mutate(message.trim(), { onSuccess: onClose })}
       onClose={onClose}
     >
-      <p>No job starts, and none is preempted, until it is resumed. Running jobs go on, and people may submit.</p>
+      <p>
+        <Trans>
+          No job starts, and none is preempted, until it is resumed. Running jobs go on, and people may submit.
+        </Trans>
+      </p>
       <Field
-        label="Why"
+        label={t`Why`}
         maxLength={500}
-        placeholder="replacing a fan"
+        placeholder={t`replacing a fan`}
         value={message}
         onChange={setMessage}
-        hint="Everybody reads it."
+        hint={t`Everybody reads it.`}
       />
       <Notice error={pause.error} />
     </Dialog>

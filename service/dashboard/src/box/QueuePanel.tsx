@@ -1,9 +1,11 @@
+import { plural, t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 
 import { useQueue } from "../api/box";
 import type { QueueEntry } from "../api/types";
-import { plural, sentence, UNKNOWN } from "../lib/format";
+import { sentence, UNKNOWN } from "../lib/format";
 import { counted } from "../lib/resources";
 import { withoutTime } from "../lib/waiting";
 import { Forecast } from "../ui/Forecast";
@@ -23,10 +25,11 @@ export function QueuePanel() {
   const queue = useQueue();
   const [whole, setWhole] = useState(false);
   const entries = queue.data?.items ?? [];
+  const count = entries.length;
   return (
-    <Panel title="Queue" className="queue" tools={<span className="faint">{queue.data === undefined ? UNKNOWN : plural(entries.length, "job")}</span>}>
+    <Panel title={t`Queue`} className="queue" tools={<span className="faint">{queue.data === undefined ? UNKNOWN : plural(count, { one: "# job", other: "# jobs" })}</span>}>
       <Notice error={queue.error} />
-      {queue.data !== undefined && entries.length === 0 && <p className="soft pad">Nobody waits.</p>}
+      {queue.data !== undefined && count === 0 && <p className="soft pad"><Trans>Nobody waits.</Trans></p>}
       <ol>
         {entries.slice(0, whole ? undefined : SHOWN).map((entry) => (
           <li key={entry.job} data-held={entry.held || undefined}>
@@ -41,16 +44,18 @@ export function QueuePanel() {
               <p className="soft"><Message text={`${sentence(reasonOf(entry))}.`} now={now} /></p>
               {entry.expected_start_at != null && (
                 <p className="queue-when">
-                  starts <Forecast p50={entry.expected_start_at} p90={entry.expected_start_p90_at} now={now} />
+                  <Trans>
+                    starts <Forecast p50={entry.expected_start_at} p90={entry.expected_start_p90_at} now={now} />
+                  </Trans>
                 </p>
               )}
             </div>
           </li>
         ))}
       </ol>
-      {!whole && entries.length > SHOWN && (
+      {!whole && count > SHOWN && (
         <button type="button" className="button small queue-more" onClick={() => setWhole(true)}>
-          Show all {entries.length}
+          <Trans>Show all {count}</Trans>
         </button>
       )}
     </Panel>

@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+
 import { useReservations } from "../api/sharing";
 import { ReservationRow } from "../sharing/ReservationRow";
 import { Panel } from "../ui/Panel";
@@ -7,7 +9,7 @@ export function ReservedPanel() {
   const reservations = useReservations().data ?? [];
   if (reservations.length === 0) return null;
   return (
-    <Panel title="Reserved" className="reserved">
+    <Panel title={t`Reserved`} className="reserved">
       <ol className="reservations">{reservations.map((one) => <ReservationRow key={one.id} reservation={one} />)}</ol>
     </Panel>
   );

@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Link } from "@tanstack/react-router";
 
 import { useAttention } from "../api/box";
@@ -10,14 +12,14 @@ import { Time } from "../ui/Time";
 import { useNow } from "../ui/useNow";
 
 const WORDS: Record<Item["kind"], string> = {
-  failed: "failed",
-  hung: "hangs",
-  nan: "not finite",
-  idle: "idle",
-  "node-silent": "silent",
-  "disk-low": "disk low",
-  "device-unusable": "out of use",
-  offender: "no job",
+  failed: t`failed`,
+  hung: t`hangs`,
+  nan: t`not finite`,
+  idle: t`idle`,
+  "node-silent": t`silent`,
+  "disk-low": t`disk low`,
+  "device-unusable": t`out of use`,
+  offender: t`no job`,
 };
 
 /** What goes wrong on the box, and what of the viewer's own has gone wrong. */
@@ -26,12 +28,14 @@ export function Attention() {
   const found = useAttention();
   const items = found.data ?? [];
   return (
-    <Panel title="Needs attention" className="attention">
+    <Panel title={t`Needs attention`} className="attention">
       <Notice error={found.error} />
       {found.data !== undefined && items.length === 0 && (
         <p className="soft pad">
-          Nothing. Runs that hang, fail, report nan or do nothing with what they hold would stand here, and nodes that
-          are silent or out of disk.
+          <Trans>
+            Nothing. Runs that hang, fail, report nan or do nothing with what they hold would stand here, and nodes that
+            are silent or out of disk.
+          </Trans>
         </p>
       )}
       <ul className="home-list">

@@ -1,3 +1,4 @@
+import { Trans } from "@lingui/react/macro";
 import { lazy, Suspense } from "react";
 
 import { useSettings } from "../api/session";
@@ -16,7 +17,7 @@ export function HomePage() {
   const user = useSettings().data?.user.name;
   return (
     <>
-      <h1 className="hidden-words">Home</h1>
+      <h1 className="hidden-words"><Trans>Home</Trans></h1>
       <div className="home-top">
         {user !== undefined && <Mine user={user} hours={Number(hours)} />}
         <Attention />

@@ -1,16 +1,18 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Link } from "@tanstack/react-router";
 
 import { useTimeline } from "../api/box";
 import { useMine } from "../api/mine";
 import type { Job, TimelineJob } from "../api/types";
 import { isFinal } from "../lib/states";
-import { age, duration, secondsBetween } from "../lib/time";
+import { duration, secondsBetween } from "../lib/time";
+import { Ago } from "../ui/Ago";
 import { Command } from "../ui/Command";
 import { Forecast } from "../ui/Forecast";
 import { Notice } from "../ui/Notice";
 import { Panel } from "../ui/Panel";
 import { StateChip } from "../ui/StateChip";
-import { Time } from "../ui/Time";
 import { Track } from "../ui/Track";
 import { useNow } from "../ui/useNow";
 
@@ -20,13 +22,15 @@ export function Mine({ user, hours }: { user: string; hours: number }) {
   const { jobs, error } = useMine(user);
   const expected = new Map(useTimeline(hours).data?.jobs.map((job) => [job.number, job]));
   return (
-    <Panel title="Mine" className="mine">
+    <Panel title={t`Mine`} className="mine">
       <Notice error={error} />
       {jobs?.length === 0 && (
         <div className="pad mine-empty">
           <p className="soft">
-            Your jobs stand here while they run or wait, and for a day after they end.{" "}
-            <Link to="/submit">Submit one here</Link>, or from a shell:
+            <Trans>
+              Your jobs stand here while they run or wait, and for a day after they end.{" "}
+              <Link to="/submit">Submit one here</Link>, or from a shell:
+            </Trans>
           </p>
           <Command text="yard run --gpus 1 -- python train.py" />
         </div>
@@ -47,13 +51,15 @@ function Row({ job, expected, now }: { job: Job; expected: TimelineJob | undefin
         {job.state === "running" && job.progress !== null && <Track progress={job.progress} moving />}
         {job.state === "queued" && expected?.expected_start_at != null && (
           <span className="soft">
-            starts <Forecast p50={expected.expected_start_at} p90={expected.expected_start_p90_at} now={now} />
+            <Trans>
+              starts <Forecast p50={expected.expected_start_at} p90={expected.expected_start_p90_at} now={now} />
+            </Trans>
           </span>
         )}
       </div>
       <span className="faint">
         {isFinal(job.state) && job.ended_at !== null
-          ? <><Time at={job.ended_at}>{age(secondsBetween(job.ended_at, null, now))}</Time> ago</>
+          ? <Ago at={job.ended_at} now={now} />
           : job.started_at !== null && duration(secondsBetween(job.started_at, null, now))}
       </span>
     </li>

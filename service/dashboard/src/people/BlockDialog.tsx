@@ -1,3 +1,6 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
+
 import { useChangeUser } from "../api/people";
 import type { Quota, User } from "../api/types";
 import { blockedWords } from "../lib/people";
@@ -18,8 +21,8 @@ export function BlockDialog({ user, standing, onClose }: Props) {
   const { name, active } = user;
   return (
     <Dialog
-      title={active ? `Block ${name}?` : `Let ${name} in again?`}
-      confirm={active ? "Block" : "Let in"}
+      title={active ? t`Block ${name}?` : t`Let ${name} in again?`}
+      confirm={active ? t`Block` : t`Let in`}
       danger={active}
       busy={change.isPending}
       onConfirm={() => change.mutate({ name, changes: { active: !active } }, { onSuccess: onClose })}
@@ -27,7 +30,13 @@ export function BlockDialog({ user, standing, onClose }: Props) {
     >
       {active
         ? <ul className="told">{blockedWords(standing, one, many).map((words) => <li key={words}>{words}</li>)}</ul>
-        : <p>Waiting jobs start in their turn. Tokens that have ended stay so: make a sign-in link or a new token.</p>}
+        : (
+            <p>
+              <Trans>
+                Waiting jobs start in their turn. Tokens that have ended stay so: make a sign-in link or a new token.
+              </Trans>
+            </p>
+          )}
       <Notice error={change.error} />
     </Dialog>
   );

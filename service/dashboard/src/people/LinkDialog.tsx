@@ -1,3 +1,6 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
+
 import { useMakeLink } from "../api/people";
 import type { User } from "../api/types";
 import { Dialog } from "../ui/Dialog";
@@ -7,27 +10,28 @@ import { ShownOnce } from "../ui/ShownOnce";
 /** A link by which somebody signs in without a token. */
 export function LinkDialog({ user, onClose }: { user: User; onClose: () => void }) {
   const make = useMakeLink();
+  const { name } = user;
   if (make.data !== undefined) {
     return (
       <ShownOnce
-        title={`Sign-in link for ${user.name}`}
+        title={t`Sign-in link for ${name}`}
         text={`${location.origin}/#login=${make.data.code}`}
         until={make.data.expires_at}
         onClose={onClose}
       >
-        {`Send it to ${user.name} alone: whoever opens it first is ${user.name} here. It is not shown again.`}
+        {t`Send it to ${name} alone: whoever opens it first is ${name} here. It is not shown again.`}
       </ShownOnce>
     );
   }
   return (
     <Dialog
-      title={`Make a sign-in link for ${user.name}?`}
-      confirm="Make the link"
+      title={t`Make a sign-in link for ${name}?`}
+      confirm={t`Make the link`}
       busy={make.isPending}
-      onConfirm={() => make.mutate(user.name)}
+      onConfirm={() => make.mutate(name)}
       onClose={onClose}
     >
-      <p>It opens the dashboard once, within a day, as {user.name}, who needs no token for it.</p>
+      <p><Trans>It opens the dashboard once, within a day, as {name}, who needs no token for it.</Trans></p>
       <Notice error={make.error} />
     </Dialog>
   );

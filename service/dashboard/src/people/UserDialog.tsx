@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { useState } from "react";
 
 import { useChangeUser, useCreateUser } from "../api/people";
@@ -12,6 +14,7 @@ import { Select } from "../ui/Select";
 export function UserDialog({ user, onClose }: { user: User | null; onClose: () => void }) {
   const [texts, setTexts] = useState(() => textsOf(user));
   const { name, role, account } = texts;
+  const known = user?.name ?? "";
   const [create, change] = [useCreateUser(), useChangeUser()];
   const confirm = () => {
     const unix = account.trim() || null;
@@ -24,15 +27,15 @@ export function UserDialog({ user, onClose }: { user: User | null; onClose: () =
   };
   return (
     <Dialog
-      title={user === null ? "Add a user" : `Change ${user.name}`}
-      confirm={user === null ? "Add" : "Save"}
+      title={user === null ? t`Add a user` : t`Change ${known}`}
+      confirm={user === null ? t`Add` : t`Save`}
       busy={create.isPending || change.isPending}
       onConfirm={confirm}
       onClose={onClose}
     >
       {user === null && (
         <Field
-          label="Name"
+          label={t`Name`}
           required
           maxLength={63}
           value={name}
@@ -40,21 +43,21 @@ export function UserDialog({ user, onClose }: { user: User | null; onClose: () =
         />
       )}
       <Select
-        label="Role"
-        options={ROLES.map(({ key, label, hint }) => ({ key, label: `${label}: ${hint}` }))}
+        label={t`Role`}
+        options={ROLES.map(({ key, label, hint }) => ({ key, label: t`${label}: ${hint}` }))}
         value={role}
         onChange={(chosen) => setTexts({ ...texts, role: chosen })}
-        hint="A role in a project counts there in its place."
+        hint={t`A role in a project counts there in its place.`}
       />
       {user?.role === "administrator" && role !== "administrator" && (
-        <p className="faint">Tokens and sessions of {user.name} with the scope admin end.</p>
+        <p className="faint"><Trans>Tokens and sessions of {known} with the scope admin end.</Trans></p>
       )}
       <Field
-        label="UNIX account"
-        placeholder="none"
+        label={t`UNIX account`}
+        placeholder={t`none`}
         value={account}
         onChange={(text) => setTexts({ ...texts, account: text })}
-        hint="As which their jobs run where the worker runs as root. Empty: none."
+        hint={t`As which their jobs run where the worker runs as root. Empty: none.`}
       />
       <Notice error={create.error ?? change.error} />
     </Dialog>

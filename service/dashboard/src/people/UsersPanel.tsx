@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { useState } from "react";
 
 import { useUsers } from "../api/people";
@@ -29,23 +31,23 @@ export function UsersPanel() {
   const people = users.data?.filter((user) => user.project === null) ?? [];
   const tools = (
     <button type="button" className="button small" onClick={() => setTask({ user: null, task: "change" })}>
-      Add a user
+      <Trans>Add a user</Trans>
     </button>
   );
   return (
-    <Panel title="Users" tools={tools} className="table-panel">
+    <Panel title={t`Users`} tools={tools} className="table-panel">
       <Notice error={users.error} />
       <table className="plain-table stacking people">
         <thead>
           <tr>
-            <th scope="col">Name</th>
-            <th scope="col">Role</th>
-            <th scope="col">UNIX account</th>
-            <th scope="col">Last seen</th>
-            <th scope="col" className="num">{many} now</th>
-            <th scope="col" className="num">Waiting</th>
-            <th scope="col" className="num">Storage</th>
-            <th scope="col"><span className="hidden-words">Change</span></th>
+            <th scope="col"><Trans>Name</Trans></th>
+            <th scope="col"><Trans>Role</Trans></th>
+            <th scope="col"><Trans>UNIX account</Trans></th>
+            <th scope="col"><Trans>Last seen</Trans></th>
+            <th scope="col" className="num"><Trans>{many} now</Trans></th>
+            <th scope="col" className="num"><Trans>Waiting</Trans></th>
+            <th scope="col" className="num"><Trans>Storage</Trans></th>
+            <th scope="col"><span className="hidden-words"><Trans>Change</Trans></span></th>
           </tr>
         </thead>
         <tbody>

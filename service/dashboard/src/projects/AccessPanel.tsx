@@ -1,3 +1,6 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
+
 import { useChangeProject } from "../api/people";
 import type { Project } from "../api/types";
 import { labelOf, READERS, RESTARTS, SUBMITTERS } from "../lib/people";
@@ -12,37 +15,37 @@ export function AccessPanel({ project, leads }: { project: Project; leads: boole
   const change = useChangeProject();
   if (!leads) {
     return (
-      <Panel title="Access">
+      <Panel title={t`Access`}>
         <dl className="policy">
-          <div><dt>Jobs are read by</dt><dd>{labelOf(READERS, visibility)}</dd></div>
-          <div><dt>Who submits</dt><dd>{labelOf(SUBMITTERS, submitters)}</dd></div>
-          <div><dt>Jobs start over</dt><dd>{labelOf(RESTARTS, restarts)}</dd></div>
+          <div><dt><Trans>Jobs are read by</Trans></dt><dd>{labelOf(READERS, visibility)}</dd></div>
+          <div><dt><Trans>Who submits</Trans></dt><dd>{labelOf(SUBMITTERS, submitters)}</dd></div>
+          <div><dt><Trans>Jobs start over</Trans></dt><dd>{labelOf(RESTARTS, restarts)}</dd></div>
         </dl>
       </Panel>
     );
   }
   return (
-    <Panel title="Access">
+    <Panel title={t`Access`}>
       <div className="pad access">
         <Select
-          label="Jobs are read by"
-          hint="Beside owners and administrators."
+          label={t`Jobs are read by`}
+          hint={t`Beside owners and administrators.`}
           options={READERS}
           value={visibility}
           disabled={change.isPending}
           onChange={(chosen) => change.mutate({ name, changes: { visibility: chosen } })}
         />
         <Select
-          label="Who submits"
-          hint="Reruns too. What was submitted before goes on."
+          label={t`Who submits`}
+          hint={t`Reruns too. What was submitted before goes on.`}
           options={SUBMITTERS}
           value={submitters}
           disabled={change.isPending}
           onChange={(chosen) => change.mutate({ name, changes: { submitters: chosen } })}
         />
         <Select
-          label="Jobs start over"
-          hint="Those that cannot be stopped, at most twice, unless their specs decide."
+          label={t`Jobs start over`}
+          hint={t`Those that cannot be stopped, at most twice, unless their specs decide.`}
           options={RESTARTS}
           value={restarts}
           disabled={change.isPending}

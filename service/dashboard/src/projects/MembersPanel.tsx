@@ -1,8 +1,10 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { useState } from "react";
 
 import { useRemoveMember, useSetMember, useUsers } from "../api/people";
 import type { Project, Role } from "../api/types";
-import { ROLES } from "../lib/people";
+import { labelOf, ROLES } from "../lib/people";
 import { Dialog } from "../ui/Dialog";
 import { Notice } from "../ui/Notice";
 import { Panel } from "../ui/Panel";
@@ -18,46 +20,46 @@ export function MembersPanel({ project, leads }: { project: Project; leads: bool
   const members = Object.entries(project.roles).filter(([name]) => !accounts.has(name));
   const others = users.filter(({ name, active, project: own }) => active && own === null && !(name in project.roles));
   const tools = leads && others.length > 0 && (
-    <button type="button" className="button small" onClick={() => setAdding(true)}>Add a member</button>
+    <button type="button" className="button small" onClick={() => setAdding(true)}><Trans>Add a member</Trans></button>
   );
   return (
-    <Panel title="Members" tools={tools} className="table-panel">
+    <Panel title={t`Members`} tools={tools} className="table-panel">
       <Notice error={set.error} />
-      {members.length === 0 && <p className="soft pad">Nobody is a member. Administrators may do everything in it anyway.</p>}
+      {members.length === 0 && <p className="soft pad"><Trans>Nobody is a member. Administrators may do everything in it anyway.</Trans></p>}
       {members.length > 0 && (
         <table className="plain-table stacking members">
           <thead>
             <tr>
-              <th scope="col">Name</th>
-              <th scope="col">Role here</th>
-              {leads && <th scope="col"><span className="hidden-words">Change</span></th>}
+              <th scope="col"><Trans>Name</Trans></th>
+              <th scope="col"><Trans>Role here</Trans></th>
+              {leads && <th scope="col"><span className="hidden-words"><Trans>Change</Trans></span></th>}
             </tr>
           </thead>
           <tbody>
             {members.map(([name, role]) => (
               <tr key={name}>
                 <th scope="row">{name}</th>
-                <td data-label="Role here">
+                <td data-label={t`Role here`}>
                   {leads && (
                     <Select
                       bare
-                      label={`Role of ${name}`}
+                      label={t`Role of ${name}`}
                       options={ROLES}
                       value={role}
                       onChange={(chosen) => set.mutate({ project: project.name, user: name, role: chosen })}
                     />
                   )}
-                  {!leads && role}
+                  {!leads && labelOf(ROLES, role)}
                 </td>
                 {leads && (
                   <td className="row-actions">
                     <button
                       type="button"
                       className="button small ghost"
-                      aria-label={`Remove ${name}`}
+                      aria-label={t`Remove ${name}`}
                       onClick={() => setLeaving(name)}
                     >
-                      Remove
+                      <Trans>Remove</Trans>
                     </button>
                   </td>
                 )}
@@ -80,16 +82,16 @@ function AddDialog({ project, names, onClose }: { project: string; names: readon
   const set = useSetMember();
   return (
     <Dialog
-      title={`Add a member of ${project}`}
-      confirm="Add"
+      title={t`Add a member of ${project}`}
+      confirm={t`Add`}
       busy={set.isPending}
       onConfirm={() => set.mutate({ project, user, role }, { onSuccess: onClose })}
       onClose={onClose}
     >
-      <Select label="User" options={names.map((name) => ({ key: name, label: name }))} value={user} onChange={setUser} />
+      <Select label={t`User`} options={names.map((name) => ({ key: name, label: name }))} value={user} onChange={setUser} />
       <Select
-        label="Role here"
-        options={ROLES.map(({ key, label, hint }) => ({ key, label: `${label}: ${hint}` }))}
+        label={t`Role here`}
+        options={ROLES.map(({ key, label, hint }) => ({ key, label: t`${label}: ${hint}` }))}
         value={role}
         onChange={setRole}
       />
@@ -100,20 +102,21 @@ function AddDialog({ project, names, onClose }: { project: string; names: readon
 
 function RemoveDialog({ project, user, onClose }: { project: Project; user: string; onClose: () => void }) {
   const remove = useRemoveMember();
+  const { name } = project;
   return (
     <Dialog
-      title={`Remove ${user} from ${project.name}?`}
-      confirm="Remove"
+      title={t`Remove ${user} from ${name}?`}
+      confirm={t`Remove`}
       danger
       busy={remove.isPending}
-      onConfirm={() => remove.mutate({ project: project.name, user }, { onSuccess: onClose })}
+      onConfirm={() => remove.mutate({ project: name, user }, { onSuccess: onClose })}
       onClose={onClose}
     >
-      <p>
-        {project.visibility === "everyone" ? "" : `${user} reads only their own jobs here from now on. `}
-        {project.submitters === "members" ? `${user} submits nothing more to it. ` : ""}
-        Jobs that wait or run go on.
-      </p>
+      <ul className="told">
+        {project.visibility !== "everyone" && <li><Trans>{user} reads only their own jobs here from now on.</Trans></li>}
+        {project.submitters === "members" && <li><Trans>{user} submits nothing more to it.</Trans></li>}
+        <li><Trans>Jobs that wait or run go on.</Trans></li>
+      </ul>
       <Notice error={remove.error} />
     </Dialog>
   );

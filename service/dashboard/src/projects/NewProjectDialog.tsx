@@ -1,3 +1,4 @@
+import { t } from "@lingui/core/macro";
 import { useState } from "react";
 
 import { useCreateProject } from "../api/people";
@@ -20,16 +21,16 @@ export function NewProjectDialog({ onClose }: { onClose: () => void }) {
     { onSuccess: onClose },
   );
   return (
-    <Dialog title="New project" confirm="Create" busy={create.isPending} onConfirm={confirm} onClose={onClose}>
-      <Field label="Name" required maxLength={63} value={name} onChange={setName} />
+    <Dialog title={t`New project`} confirm={t`Create`} busy={create.isPending} onConfirm={confirm} onClose={onClose}>
+      <Field label={t`Name`} required maxLength={63} value={name} onChange={setName} />
       <Select
-        label="Its jobs are read by"
-        options={[{ key: INSTALLATION, label: "as is usual here" }, ...READERS]}
+        label={t`Its jobs are read by`}
+        options={[{ key: INSTALLATION, label: t`as is usual here` }, ...READERS]}
         value={visibility}
         onChange={setVisibility}
-        hint="Beside owners and administrators."
+        hint={t`Beside owners and administrators.`}
       />
-      <Select label="Who submits to it" options={SUBMITTERS} value={submitters} onChange={setSubmitters} />
+      <Select label={t`Who submits to it`} options={SUBMITTERS} value={submitters} onChange={setSubmitters} />
       <Notice error={create.error} />
     </Dialog>
   );

@@ -1,3 +1,4 @@
+import { Trans } from "@lingui/react/macro";
 import { useParams } from "@tanstack/react-router";
 
 import { useProjects } from "../api/people";
@@ -26,7 +27,7 @@ export function ProjectPage() {
       <>
         <h1 className="page-title">{name}</h1>
         <Notice error={projects.error} />
-        {projects.data !== undefined && <p className="soft">There is no such project.</p>}
+        {projects.data !== undefined && <p className="soft"><Trans>There is no such project.</Trans></p>}
       </>
     );
   }

@@ -1,9 +1,12 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 
 import { useProjects } from "../api/people";
 import { mayAdminister, useSettings } from "../api/session";
 import { useQuotas } from "../api/sharing";
+import { list } from "../lib/format";
 import { labelOf, READERS, SUBMITTERS } from "../lib/people";
 import { Storage } from "../people/UserRow";
 import { Notice } from "../ui/Notice";
@@ -16,29 +19,29 @@ const SHOWN_MEMBERS = 6;
 
 /** What jobs are submitted to, with who reads them and who submits. */
 export function ProjectsPage() {
-  useTitle("Projects");
+  useTitle(t`Projects`);
   const projects = useProjects();
   const quotas = useQuotas().data ?? [];
   const admin = mayAdminister(useSettings().data);
   const { many } = useResource();
   const [making, setMaking] = useState(false);
   const tools = admin && (
-    <button type="button" className="button small" onClick={() => setMaking(true)}>New project</button>
+    <button type="button" className="button small" onClick={() => setMaking(true)}><Trans>New project</Trans></button>
   );
   return (
     <>
-      <h1 className="page-title">Projects</h1>
-      <Panel title="All projects" tools={tools} className="table-panel">
+      <h1 className="page-title"><Trans>Projects</Trans></h1>
+      <Panel title={t`All projects`} tools={tools} className="table-panel">
         <Notice error={projects.error} />
         <table className="plain-table stacking">
           <thead>
             <tr>
-              <th scope="col">Name</th>
-              <th scope="col">Jobs are read by</th>
-              <th scope="col">Who submits</th>
-              <th scope="col">Members</th>
-              <th scope="col" className="num">{many} now</th>
-              <th scope="col" className="num">Storage</th>
+              <th scope="col"><Trans>Name</Trans></th>
+              <th scope="col"><Trans>Jobs are read by</Trans></th>
+              <th scope="col"><Trans>Who submits</Trans></th>
+              <th scope="col"><Trans>Members</Trans></th>
+              <th scope="col" className="num"><Trans>{many} now</Trans></th>
+              <th scope="col" className="num"><Trans>Storage</Trans></th>
             </tr>
           </thead>
           <tbody>
@@ -47,11 +50,11 @@ export function ProjectsPage() {
               return (
                 <tr key={name}>
                   <th scope="row"><Link to="/projects/$project" params={{ project: name }}>{name}</Link></th>
-                  <td data-label="Jobs are read by">{labelOf(READERS, visibility)}</td>
-                  <td data-label="Who submits">{labelOf(SUBMITTERS, submitters)}</td>
-                  <td data-label="Members" className="member-names">{shortened(members)}</td>
-                  <td data-label={`${many} now`} className="num">{quota?.standing?.gpus ?? ""}</td>
-                  <td data-label="Storage" className="num"><Storage quota={quota} /></td>
+                  <td data-label={t`Jobs are read by`}>{labelOf(READERS, visibility)}</td>
+                  <td data-label={t`Who submits`}>{labelOf(SUBMITTERS, submitters)}</td>
+                  <td data-label={t`Members`} className="member-names">{shortened(members)}</td>
+                  <td data-label={t`${many} now`} className="num">{quota?.standing?.gpus ?? ""}</td>
+                  <td data-label={t`Storage`} className="num"><Storage quota={quota} /></td>
                 </tr>
               );
             })}
@@ -65,5 +68,7 @@ export function ProjectsPage() {
 
 function shortened(names: readonly string[]): string {
   const more = names.length - SHOWN_MEMBERS;
-  return names.slice(0, SHOWN_MEMBERS).join(", ") + (more > 0 ? ` and ${more} more` : "") || "nobody";
+  const shown = list(names.slice(0, SHOWN_MEMBERS));
+  if (more > 0) return t`${shown} and ${more} more`;
+  return shown || t`nobody`;
 }

@@ -1,8 +1,10 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { useState } from "react";
 
 import { useQuotas } from "../api/sharing";
 import type { Quota } from "../api/types";
-import { hours } from "../lib/format";
+import { hours, number } from "../lib/format";
 import { Storage } from "../people/UserRow";
 import { QuotaDialog } from "../sharing/QuotaDialog";
 import { Notice } from "../ui/Notice";
@@ -16,15 +18,15 @@ export function QuotaPanel({ project, admin }: { project: string; admin: boolean
   const [editing, setEditing] = useState(false);
   const quota = quotas.data?.find((each) => each.kind === "project" && each.name === project);
   const tools = admin && quota !== undefined && (
-    <button type="button" className="button small" onClick={() => setEditing(true)}>Edit</button>
+    <button type="button" className="button small" onClick={() => setEditing(true)}><Trans>Edit</Trans></button>
   );
   return (
-    <Panel title="Quotas" tools={tools}>
+    <Panel title={t`Quotas`} tools={tools}>
       <Notice error={quotas.error} />
       {quota !== undefined && (
         <dl className="policy">
           {rows(quota, one, many).map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}
-          <div><dt>Storage</dt><dd><Storage quota={quota} /></dd></div>
+          <div><dt><Trans>Storage</Trans></dt><dd><Storage quota={quota} /></dd></div>
         </dl>
       )}
       {editing && quota !== undefined && <QuotaDialog quota={quota} onClose={() => setEditing(false)} />}
@@ -34,13 +36,15 @@ export function QuotaPanel({ project, admin }: { project: string; admin: boolean
 
 function rows({ effective, standing }: Quota, one: string, many: string): [string, string][] {
   return [
-    ["Weight", String(effective.weight ?? 1)],
-    [`${many} now`, of((standing?.gpus ?? 0).toLocaleString(), effective.max_gpus)],
-    [`${one}-hours in 7 days`, of(hours(standing?.gpu_hours ?? 0), effective.max_gpu_hours)],
-    ["Waiting jobs", of((standing?.queued ?? 0).toLocaleString(), effective.max_queued)],
+    [t`Weight`, String(effective.weight ?? 1)],
+    [t`${many} now`, of(number(standing?.gpus ?? 0), effective.max_gpus)],
+    [t`${one}-hours in 7 days`, of(hours(standing?.gpu_hours ?? 0), effective.max_gpu_hours)],
+    [t`Waiting jobs`, of(number(standing?.queued ?? 0), effective.max_queued)],
   ];
 }
 
 function of(used: string, most: number | null | undefined): string {
-  return most == null ? used : `${used} of ${most.toLocaleString()}`;
+  if (most == null) return used;
+  const total = number(most);
+  return t`${used} of ${total}`;
 }

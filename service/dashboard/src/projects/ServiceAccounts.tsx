@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { useState } from "react";
 
 import { useCreateUser, useTokens, useUsers } from "../api/people";
@@ -17,37 +19,27 @@ export function ServiceAccounts({ project }: { project: string }) {
   const [blocked, setBlocked] = useState<User | null>(null);
   const accounts = users.data?.filter((user) => user.project === project) ?? [];
   const tools = (
-    <button type="button" className="button small" onClick={() => setAdding(true)}>New service account</button>
+    <button type="button" className="button small" onClick={() => setAdding(true)}><Trans>New service account</Trans></button>
   );
   return (
     <>
-      <Panel title="Service accounts" tools={tools}>
+      <Panel title={t`Service accounts`} tools={tools}>
         <Notice error={users.error ?? tokens.error} />
         {accounts.length === 0 && (
           <p className="soft pad">
-            For programs such as CI: they work in this project alone, sign in nowhere, and outlast people who leave.
+            <Trans>
+              For programs such as CI: they work in this project alone, sign in nowhere, and outlast people who leave.
+            </Trans>
           </p>
         )}
         <ul className="pad service-accounts">
-          {accounts.map((user) => (
-            <li key={user.id}>
-              <b>{user.name}</b> {!user.active && <span className="badge">blocked</span>}
-              <button
-                type="button"
-                className="button small ghost"
-                aria-label={`${user.active ? "Block" : "Let in"} ${user.name}`}
-                onClick={() => setBlocked(user)}
-              >
-                {user.active ? "Block" : "Let in"}
-              </button>
-            </li>
-          ))}
+          {accounts.map((user) => <Account key={user.id} user={user} onBlock={() => setBlocked(user)} />)}
         </ul>
       </Panel>
       {accounts.filter((user) => user.active).map((user) => (
         <TokensPanel
           key={user.id}
-          title={`Tokens of ${user.name}`}
+          title={tokensOf(user.name)}
           tokens={tokens.data?.filter((token) => token.user === user.name)}
           user={user.name}
         />
@@ -55,6 +47,24 @@ export function ServiceAccounts({ project }: { project: string }) {
       {adding && <NewDialog project={project} onClose={() => setAdding(false)} />}
       {blocked !== null && <BlockDialog user={blocked} standing={undefined} onClose={() => setBlocked(null)} />}
     </>
+  );
+}
+
+const tokensOf = (name: string) => t`Tokens of ${name}`;
+
+function Account({ user: { name, active }, onBlock }: { user: User; onBlock: () => void }) {
+  return (
+    <li>
+      <b>{name}</b> {!active && <span className="badge"><Trans context="user">blocked</Trans></span>}
+      <button
+        type="button"
+        className="button small ghost"
+        aria-label={active ? t`Block ${name}` : t`Let in ${name}`}
+        onClick={onBlock}
+      >
+        {active ? <Trans>Block</Trans> : <Trans>Let in</Trans>}
+      </button>
+    </li>
   );
 }
 
@@ -66,8 +76,8 @@ function NewDialog({ project, onClose }: { project: string; onClose: () => void 
     { onSuccess: onClose },
   );
   return (
-    <Dialog title={`New service account of ${project}`} confirm="Create" busy={create.isPending} onConfirm={confirm} onClose={onClose}>
-      <Field label="Name" required maxLength={63} placeholder="ci" value={name} onChange={setName} />
+    <Dialog title={t`New service account of ${project}`} confirm={t`Create`} busy={create.isPending} onConfirm={confirm} onClose={onClose}>
+      <Field label={t`Name`} required maxLength={63} placeholder="ci" value={name} onChange={setName} />
       <Notice error={create.error} />
     </Dialog>
   );

@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { useParams } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 
@@ -47,8 +49,8 @@ function Gone() {
   return (
     <Bare>
       <div className="empty">
-        <h1>This link shows nothing (any more)</h1>
-        <p>It has expired, was revoked, or is not complete. Ask whoever gave it to you for a new one.</p>
+        <h1><Trans>This link shows nothing (any more)</Trans></h1>
+        <p><Trans>It has expired, was revoked, or is not complete. Ask whoever gave it to you for a new one.</Trans></p>
       </div>
     </Bare>
   );
@@ -79,13 +81,13 @@ function Facts({ run }: { run: SharedRun }) {
   const now = useNow();
   return (
     <dl className="facts">
-      <Fact name="By">{run.owner}</Fact>
-      <Fact name="Submitted"><Time at={run.created_at} /></Fact>
-      {run.started_at !== null && <Fact name="Started"><Time at={run.started_at} /></Fact>}
+      <Fact name={t({ message: "By", context: "owner" })}>{run.owner}</Fact>
+      <Fact name={t`Submitted`}><Time at={run.created_at} /></Fact>
+      {run.started_at !== null && <Fact name={t`Started`}><Time at={run.started_at} /></Fact>}
       {run.started_at !== null && (
-        <Fact name="Ran">{duration(secondsBetween(run.started_at, run.ended_at, now))}</Fact>
+        <Fact name={t`Ran`}>{duration(secondsBetween(run.started_at, run.ended_at, now))}</Fact>
       )}
-      {run.ended_at !== null && <Fact name="Ended"><Time at={run.ended_at} /></Fact>}
+      {run.ended_at !== null && <Fact name={t`Ended`}><Time at={run.ended_at} /></Fact>}
       {headline(run.latest).map(([name, value]) => <Fact key={name} name={name}>{metric(value)}</Fact>)}
     </dl>
   );

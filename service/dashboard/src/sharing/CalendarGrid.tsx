@@ -1,5 +1,8 @@
+import { t } from "@lingui/core/macro";
+
 import type { Reservation } from "../api/types";
 import type { CalendarRow, Day, ReservationBar } from "../lib/calendar";
+import { list } from "../lib/format";
 import { calendarDay, hour } from "../lib/time";
 
 interface Props {
@@ -21,8 +24,8 @@ export function CalendarGrid({ days, rows, now, onDay, onChange }: Props) {
         <div>{days.map((day) => <DayHead key={day.from} day={day} now={now} onDay={onDay} />)}</div>
       </div>
       {rows.map(({ node, bars, lines }) => (
-        <div key={node} className="calendar-row" role="group" aria-label={node === "" ? "Any node" : `Node ${node}`}>
-          <b>{node === "" ? "any node" : node}</b>
+        <div key={node} className="calendar-row" role="group" aria-label={node === "" ? t`Any node` : t`Node ${node}`}>
+          <b>{node === "" ? t`any node` : node}</b>
           <div className="calendar-track" style={{ "--lines": lines } as React.CSSProperties}>
             {bars.map((bar) => <Bar key={bar.reservation.id} bar={bar} now={now} onChange={onChange} />)}
           </div>
@@ -33,12 +36,13 @@ export function CalendarGrid({ days, rows, now, onDay, onChange }: Props) {
 }
 
 function DayHead({ day, now, onDay }: { day: Day; now: number; onDay: Props["onDay"] }) {
-  const words = calendarDay(day.from);
+  const date = calendarDay(day.from);
   const today = day.from <= now && now < day.to ? "date" : undefined;
-  if (onDay === null || day.to <= now) return <span aria-current={today}>{words}</span>;
+  if (onDay === null || day.to <= now) return <span aria-current={today}>{date}</span>;
+  const words = t`Reserve on ${date}`;
   return (
-    <button type="button" aria-current={today} aria-label={`Reserve on ${words}`} title={`Reserve on ${words}`} onClick={() => onDay(day)}>
-      {words}
+    <button type="button" aria-current={today} aria-label={words} title={words} onClick={() => onDay(day)}>
+      {date}
     </button>
   );
 }
@@ -56,11 +60,12 @@ function Bar({ bar, now, onChange }: { bar: ReservationBar; now: number; onChang
   if (onChange === null || reservation.state === "over") {
     return <span role="img" aria-label={words} {...common}>{reservation.name}</span>;
   }
-  return <button type="button" aria-label={`Change ${words}`} onClick={() => onChange(reservation)} {...common}>{reservation.name}</button>;
+  return <button type="button" aria-label={t`Change ${words}`} onClick={() => onChange(reservation)} {...common}>{reservation.name}</button>;
 }
 
 function toldOf(reservation: Reservation, now: number): string {
   const { name, maintenance, users, projects, gpus, starts_at: from, ends_at: to } = reservation;
-  const whose = maintenance ? "maintenance" : `for ${[...users, ...projects].join(", ")}`;
-  return [name, gpus === null ? whose : `${gpus} ${whose}`, `${hour(from, now)} to ${hour(to, now)}`].join(", ");
+  const [people, start, end] = [list([...users, ...projects]), hour(from, now), hour(to, now)];
+  if (maintenance) return t`${name}, maintenance, ${start} to ${end}`;
+  return gpus === null ? t`${name}, for ${people}, ${start} to ${end}` : t`${name}, ${gpus} for ${people}, ${start} to ${end}`;
 }

@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { useState } from "react";
 
 import { useKnownNodes } from "../api/box";
@@ -23,7 +25,7 @@ interface Asked {
 
 /** Two weeks of reservations and maintenance, by node and day of the viewer's own calendar. */
 export function CalendarPage() {
-  useTitle("Calendar");
+  useTitle(t`Calendar`);
   const admin = mayAdminister(useSettings().data);
   const now = useNow(60_000);
   const [shift, setShift] = useState(0);
@@ -34,9 +36,9 @@ export function CalendarPage() {
   const shown = shownOf(all.data ?? [], days);
   return (
     <>
-      <h1 className="page-title">Calendar</h1>
+      <h1 className="page-title"><Trans>Calendar</Trans></h1>
       <Panel
-        title="Reservations and maintenance"
+        title={t`Reservations and maintenance`}
         tools={<Tools shift={shift} admin={admin} onShift={setShift} onReserve={() => setAsked({})} />}
       >
         <Notice error={all.error} />
@@ -47,7 +49,7 @@ export function CalendarPage() {
           onDay={admin ? (day) => setAsked({ day }) : null}
           onChange={admin ? (changed) => setAsked({ changed }) : null}
         />
-        {all.data !== undefined && shown.length === 0 && <p className="soft pad">Nothing is reserved in these two weeks.</p>}
+        {all.data !== undefined && shown.length === 0 && <p className="soft pad"><Trans>Nothing is reserved in these two weeks.</Trans></p>}
         <ReservationList shown={shown} admin={admin} />
         {asked !== null && <ReservationDialog {...asked} onClose={() => setAsked(null)} />}
       </Panel>
@@ -65,10 +67,10 @@ interface ToolsProps {
 function Tools({ shift, admin, onShift, onReserve }: ToolsProps) {
   return (
     <>
-      <button type="button" className="button small" aria-label="A week earlier" onClick={() => onShift(shift - 1)}>‹</button>
-      <button type="button" className="button small" disabled={shift === 0} onClick={() => onShift(0)}>This week</button>
-      <button type="button" className="button small" aria-label="A week later" onClick={() => onShift(shift + 1)}>›</button>
-      {admin && <button type="button" className="button small" onClick={onReserve}>Reserve</button>}
+      <button type="button" className="button small" aria-label={t`A week earlier`} onClick={() => onShift(shift - 1)}>‹</button>
+      <button type="button" className="button small" disabled={shift === 0} onClick={() => onShift(0)}><Trans>This week</Trans></button>
+      <button type="button" className="button small" aria-label={t`A week later`} onClick={() => onShift(shift + 1)}>›</button>
+      {admin && <button type="button" className="button small" onClick={onReserve}><Trans>Reserve</Trans></button>}
     </>
   );
 }

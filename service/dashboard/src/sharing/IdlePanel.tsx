@@ -1,3 +1,6 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
+
 import { useIdle } from "../api/sharing";
 import type { IdleDevices } from "../api/types";
 import { Message } from "../ui/Message";
@@ -11,16 +14,16 @@ export function IdlePanel() {
   const idle = found.data ?? [];
   const now = useNow(30_000);
   return (
-    <Panel title="Idle now, and why" className="table-panel">
+    <Panel title={t`Idle now, and why`} className="table-panel">
       <Notice error={found.error} />
-      {found.data !== undefined && idle.length === 0 && <p className="soft pad">No device is idle.</p>}
+      {found.data !== undefined && idle.length === 0 && <p className="soft pad"><Trans>No device is idle.</Trans></p>}
       {idle.length > 0 && (
         <table className="plain-table stacking">
           <thead>
             <tr>
-              <th scope="col">Node</th>
-              <th scope="col">Devices</th>
-              <th scope="col">Why</th>
+              <th scope="col"><Trans>Node</Trans></th>
+              <th scope="col"><Trans>Devices</Trans></th>
+              <th scope="col"><Trans>Why</Trans></th>
             </tr>
           </thead>
           <tbody>{idle.map((one) => <Row key={`${one.node} ${one.code} ${one.devices.join()}`} idle={one} now={now} />)}</tbody>
@@ -34,8 +37,8 @@ function Row({ idle, now }: { idle: IdleDevices; now: number }) {
   return (
     <tr>
       <th scope="row">{idle.node}</th>
-      <td data-label="Devices">{idle.devices.join(", ")}</td>
-      <td data-label="Why"><span className="cell-words"><Message text={idle.message} now={now} /></span></td>
+      <td data-label={t`Devices`}>{idle.devices.join(", ")}</td>
+      <td data-label={t`Why`}><span className="cell-words"><Message text={idle.message} now={now} /></span></td>
     </tr>
   );
 }

@@ -1,3 +1,4 @@
+import { t } from "@lingui/core/macro";
 import { useState } from "react";
 
 import { useSetPolicy } from "../api/sharing";
@@ -13,7 +14,7 @@ export function PolicyDialog({ policy, onClose }: { policy: Policy; onClose: () 
   const save = useSetPolicy();
   const confirm = () => save.mutate(policyOf(draft), { onSuccess: onClose });
   return (
-    <Dialog title="Policy" confirm="Save" busy={save.isPending} onConfirm={confirm} onClose={onClose}>
+    <Dialog title={t`Policy`} confirm={t`Save`} busy={save.isPending} onConfirm={confirm} onClose={onClose}>
       <PolicyFields draft={draft} onChange={setDraft} />
       <Notice error={save.error} />
     </Dialog>

@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+
 import { ORDERS, type PolicyDraft, SPANS, SWITCHES } from "../lib/policy";
 import { Field } from "../ui/Field";
 import { Segments } from "../ui/Segments";
@@ -13,7 +15,7 @@ export function PolicyFields({ draft, onChange }: Props) {
   return (
     <>
       <Segments
-        label="Order"
+        label={t`Order`}
         options={ORDERS}
         value={chosen.order}
         onChange={(order) => onChange({ texts, chosen: { ...chosen, order } })}

@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { useState } from "react";
 
 import { usePolicy } from "../api/sharing";
@@ -15,20 +17,21 @@ export function PolicyPanel({ admin }: { admin: boolean }) {
   const policy = found.data;
   const tools = admin && policy !== undefined && (
     <>
-      <button type="button" className="button small" onClick={() => setOpen("what-if")}>What if</button>
-      <button type="button" className="button small" onClick={() => setOpen("edit")}>Edit</button>
+      <button type="button" className="button small" onClick={() => setOpen("what-if")}><Trans>What if</Trans></button>
+      <button type="button" className="button small" onClick={() => setOpen("edit")}><Trans>Edit</Trans></button>
     </>
   );
   return (
-    <Panel title="Policy" tools={tools}>
+    <Panel title={t`Policy`} tools={tools}>
       <Notice error={found.error} />
       {policy !== undefined && (
         <dl className="policy">
-          <div title="Who comes first">
-            <dt>Order</dt><dd>{ORDERS.find(({ key }) => key === policy.order)?.label ?? policy.order}</dd>
+          <div title={t`Who comes first`}>
+            <dt><Trans>Order</Trans></dt>
+            <dd>{ORDERS.find(({ key }) => key === policy.order)?.label ?? policy.order}</dd>
           </div>
           {SWITCHES.map(({ key, label, hint }) => (
-            <div key={key} title={hint}><dt>{label}</dt><dd>{policy[key] ? "on" : "off"}</dd></div>
+            <div key={key} title={hint}><dt>{label}</dt><dd>{policy[key] ? t`on` : t`off`}</dd></div>
           ))}
           {SPANS.map(({ key, label, hint }) => (
             <div key={key} title={hint}><dt>{label}</dt><dd>{setting(policy[key])}</dd></div>

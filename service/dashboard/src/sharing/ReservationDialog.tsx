@@ -1,3 +1,4 @@
+import { t } from "@lingui/core/macro";
 import { useState } from "react";
 
 import { useChangeReservation, useReserve } from "../api/sharing";
@@ -10,7 +11,7 @@ import { Notice } from "../ui/Notice";
 import { Segments } from "../ui/Segments";
 import { useResource } from "../ui/useResource";
 
-const KINDS = [{ key: "people", label: "For people" }, { key: "maintenance", label: "Maintenance" }] as const;
+const KINDS = [{ key: "people", label: t`For people` }, { key: "maintenance", label: t`Maintenance` }] as const;
 const EMPTY = { name: "", users: "", projects: "", nodes: "", gpus: "", from: "", to: "" };
 const HOUR_MS = 3_600_000;
 
@@ -49,25 +50,26 @@ export function ReservationDialog({ changed, day, onClose }: Props) {
     if (changed === undefined) reserve.mutate(made(), { onSuccess: onClose });
     else change.mutate({ id: changed.id, body: made() }, { onSuccess: onClose });
   };
-  const [title, word] = changed === undefined ? ["Reserve", "Reserve it"] : [`Change ${changed.name}`, "Change it"];
+  const known = changed?.name ?? "";
+  const [title, word] = changed === undefined ? [t`Reserve`, t`Reserve it`] : [t`Change ${known}`, t`Change it`];
   const busy = reserve.isPending || change.isPending;
   return (
     <Dialog title={title} confirm={word} busy={busy} onConfirm={confirm} onClose={onClose}>
-      <Segments label="Kind" options={KINDS} value={kind} onChange={setKind} />
-      <Field label="Name" required maxLength={100} {...field("name")} />
+      <Segments label={t`Kind`} options={KINDS} value={kind} onChange={setKind} />
+      <Field label={t`Name`} required maxLength={100} {...field("name")} />
       {people && (
         <div className="field-pair">
-          <Field label="Users" hint="Names, with commas" {...field("users")} />
-          <Field label="Projects" {...field("projects")} />
+          <Field label={t`Users`} hint={t`Names, with commas`} {...field("users")} />
+          <Field label={t`Projects`} {...field("projects")} />
         </div>
       )}
       <div className="field-pair">
-        <Field label="Whole nodes" hint={people ? `Or a number of ${many}` : "They drain before it begins"} {...field("nodes")} />
+        <Field label={t`Whole nodes`} hint={people ? t`Or a number of ${many}` : t`They drain before it begins`} {...field("nodes")} />
         {people && <Field label={many} type="number" min={1} {...field("gpus")} />}
       </div>
       <div className="field-pair">
-        <Field label="From" type="datetime-local" hint="Empty: now" {...field("from")} />
-        <Field label="To" type="datetime-local" required {...field("to")} />
+        <Field label={t`From`} type="datetime-local" hint={t`Empty: now`} {...field("from")} />
+        <Field label={t`To`} type="datetime-local" required {...field("to")} />
       </div>
       <Notice error={reserve.error ?? change.error} />
     </Dialog>

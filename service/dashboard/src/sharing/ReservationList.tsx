@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { useState } from "react";
 
 import { useCancelReservation } from "../api/sharing";
@@ -18,10 +20,7 @@ export function ReservationList({ shown, admin }: { shown: readonly Reservation[
         {shown.map((one) => (
           <ReservationRow key={one.id} reservation={one}>
             {admin && isOpen(one) && (
-              <span className="reservation-tools">
-                <Tool label={`Change reservation ${one.name}`} onClick={() => setChanged(one)}>Change</Tool>
-                <Tool label={`Cancel reservation ${one.name}`} onClick={() => setDoomed(one)}>Cancel</Tool>
-              </span>
+              <Tools name={one.name} onChange={() => setChanged(one)} onCancel={() => setDoomed(one)} />
             )}
           </ReservationRow>
         ))}
@@ -32,22 +31,34 @@ export function ReservationList({ shown, admin }: { shown: readonly Reservation[
   );
 }
 
-function Tool({ label, children, onClick }: { label: string; children: string; onClick: () => void }) {
-  return <button type="button" className="button small ghost" aria-label={label} onClick={onClick}>{children}</button>;
+function Tools({ name, onChange, onCancel }: { name: string; onChange: () => void; onCancel: () => void }) {
+  return (
+    <span className="reservation-tools">
+      <button type="button" className="button small ghost" aria-label={t`Change reservation ${name}`} onClick={onChange}>
+        <Trans>Change</Trans>
+      </button>
+      <button type="button" className="button small ghost" aria-label={t`Cancel reservation ${name}`} onClick={onCancel}>
+        <Trans>Cancel</Trans>
+      </button>
+    </span>
+  );
 }
 
 function CancelDialog({ reservation, onClose }: { reservation: Reservation; onClose: () => void }) {
   const cancel = useCancelReservation();
+  const { name, maintenance } = reservation;
   return (
     <Dialog
-      title={`Cancel the reservation ${reservation.name}?`}
-      confirm="Cancel the reservation"
+      title={t`Cancel the reservation ${name}?`}
+      confirm={t`Cancel the reservation`}
       danger
       busy={cancel.isPending}
       onConfirm={() => cancel.mutate(reservation.id, { onSuccess: onClose })}
       onClose={onClose}
     >
-      <p>{reservation.maintenance ? "Its nodes take jobs again." : "All jobs may use what was reserved."}</p>
+      <p>
+        {maintenance ? <Trans>Its nodes take jobs again.</Trans> : <Trans>All jobs may use what was reserved.</Trans>}
+      </p>
       <Notice error={cancel.error} />
     </Dialog>
   );

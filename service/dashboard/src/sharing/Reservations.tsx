@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 
@@ -14,15 +16,15 @@ export function Reservations({ admin }: { admin: boolean }) {
   const shown = reservations.data ?? [];
   const tools = (
     <>
-      <Link to="/calendar" className="button small">Calendar</Link>
-      {admin && <button type="button" className="button small" onClick={() => setMaking(true)}>Reserve</button>}
+      <Link to="/calendar" className="button small"><Trans>Calendar</Trans></Link>
+      {admin && <button type="button" className="button small" onClick={() => setMaking(true)}><Trans>Reserve</Trans></button>}
     </>
   );
   return (
-    <Panel title="Reservations" tools={tools}>
+    <Panel title={t`Reservations`} tools={tools}>
       <Notice error={reservations.error} />
       {reservations.data !== undefined && shown.length === 0 && (
-        <p className="soft pad">Nothing is reserved. Jobs that can be preempted may use what is reserved until it is needed.</p>
+        <p className="soft pad"><Trans>Nothing is reserved. Jobs that can be preempted may use what is reserved until it is needed.</Trans></p>
       )}
       <ReservationList shown={shown} admin={admin} />
       {making && <ReservationDialog onClose={() => setMaking(false)} />}

@@ -1,14 +1,16 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { useState } from "react";
 
 import { useQuotas } from "../api/sharing";
 import type { Quota } from "../api/types";
-import { hours, percent } from "../lib/format";
+import { hours, number, percent } from "../lib/format";
 import { Notice } from "../ui/Notice";
 import { Panel } from "../ui/Panel";
 import { useResource } from "../ui/useResource";
 import { QuotaDialog } from "./QuotaDialog";
 
-const KINDS = [{ kind: "user", title: "Users" }, { kind: "project", title: "Projects" }] as const;
+const KINDS = [{ kind: "user", title: t`Users` }, { kind: "project", title: t`Projects` }] as const;
 export const EVERYBODY = "*";
 
 /** How everybody stands against share and quotas. */
@@ -17,21 +19,23 @@ export function Shares({ admin }: { admin: boolean }) {
   const { one, many } = useResource();
   const [edited, setEdited] = useState<Quota | null>(null);
   return (
-    <Panel title="Shares and quotas" className="table-panel">
+    <Panel title={t`Shares and quotas`} className="table-panel">
       <Notice error={quotas.error} />
       <p className="soft pad">
-        Who has used less than their share comes first. The mark on the bar is the share; usage fades with time.
+        <Trans>
+          Who has used less than their share comes first. The mark on the bar is the share; usage fades with time.
+        </Trans>
       </p>
       <table className="plain-table stacking shares">
         <thead>
           <tr>
-            <th scope="col">Name</th>
-            <th scope="col" className="num">Weight</th>
-            <th scope="col">Used of share</th>
-            <th scope="col" className="num">{many} now</th>
-            <th scope="col" className="num">{one}-hours in 7 days</th>
-            <th scope="col" className="num">Waiting</th>
-            {admin && <th scope="col"><span className="hidden-words">Change</span></th>}
+            <th scope="col"><Trans>Name</Trans></th>
+            <th scope="col" className="num"><Trans>Weight</Trans></th>
+            <th scope="col"><Trans>Used of share</Trans></th>
+            <th scope="col" className="num"><Trans>{many} now</Trans></th>
+            <th scope="col" className="num"><Trans>{one}-hours in 7 days</Trans></th>
+            <th scope="col" className="num"><Trans>Waiting</Trans></th>
+            {admin && <th scope="col"><span className="hidden-words"><Trans>Change</Trans></span></th>}
           </tr>
         </thead>
         {KINDS.map(({ kind, title }) => (
@@ -60,25 +64,25 @@ function Row({ quota, onEdit }: { quota: Quota; onEdit: (() => void) | null }) {
   const { one, many } = useResource();
   return (
     <tr data-default={name === EVERYBODY || undefined}>
-      <th scope="row">{name === EVERYBODY ? "default for everybody else" : name}</th>
-      <td className="num" data-label="Weight">{effective.weight ?? 1}</td>
+      <th scope="row">{name === EVERYBODY ? t`default for everybody else` : name}</th>
+      <td className="num" data-label={t`Weight`}>{effective.weight ?? 1}</td>
       <td className="share-cell">
         {standing !== null && <ShareBar used={standing.used} share={standing.share} />}
       </td>
-      <td className="num" data-label={`${many} now`}><Of used={standing?.gpus} most={effective.max_gpus} exact /></td>
-      <td className="num" data-label={`${one}-hours in 7 days`}>
+      <td className="num" data-label={t`${many} now`}><Of used={standing?.gpus} most={effective.max_gpus} exact /></td>
+      <td className="num" data-label={t`${one}-hours in 7 days`}>
         <Of used={standing?.gpu_hours} most={effective.max_gpu_hours} />
       </td>
-      <td className="num" data-label="Waiting"><Of used={standing?.queued} most={effective.max_queued} exact /></td>
+      <td className="num" data-label={t`Waiting`}><Of used={standing?.queued} most={effective.max_queued} exact /></td>
       {onEdit !== null && (
         <td className="num">
           <button
             type="button"
             className="button small"
-            aria-label={`Edit quotas of ${quota.kind} ${name === EVERYBODY ? "everybody" : name}`}
+            aria-label={editWords(quota)}
             onClick={onEdit}
           >
-            Edit
+            <Trans>Edit</Trans>
           </button>
         </td>
       )}
@@ -86,15 +90,20 @@ function Row({ quota, onEdit }: { quota: Quota; onEdit: (() => void) | null }) {
   );
 }
 
+function editWords({ kind, name }: Quota): string {
+  const whose = name === EVERYBODY ? t`everybody` : name;
+  return kind === "user" ? t`Edit quotas of user ${whose}` : t`Edit quotas of project ${whose}`;
+}
+
 function ShareBar({ used, share }: { used: number; share: number }) {
-  const words = `used ${percent(used)} of a share of ${percent(share)}`;
+  const [part, whole] = [percent(used), percent(share)];
   return (
     <div className="share">
-      <div className="share-bar" role="img" aria-label={words} data-over={used > share || undefined}>
+      <div className="share-bar" role="img" aria-label={t`used ${part} of a share of ${whole}`} data-over={used > share || undefined}>
         <div style={{ width: `${used * 100}%` }} />
         <i style={{ left: `${share * 100}%` }} />
       </div>
-      <span>{percent(used)} <span className="faint">of {percent(share)}</span></span>
+      <span><Trans>{part} <span className="faint">of {whole}</span></Trans></span>
     </div>
   );
 }
@@ -108,11 +117,12 @@ interface OfProps {
 
 function Of({ used, most, exact = false }: OfProps) {
   const full = used !== undefined && most != null && used >= most;
-  return (
-    <span data-full={full || undefined} className="quota-of">
-      {used !== undefined && (exact ? used.toLocaleString() : hours(used))}
-      {most != null && <span className="faint">{used === undefined ? "up to" : " of"} {most.toLocaleString()}</span>}
-      {used === undefined && most == null && <span className="faint">no limit</span>}
-    </span>
-  );
+  const part = used === undefined ? null : exact ? number(used) : hours(used);
+  return <span data-full={full || undefined} className="quota-of"><Words part={part} whole={most == null ? null : number(most)} /></span>;
+}
+
+function Words({ part, whole }: { part: string | null; whole: string | null }) {
+  if (whole === null) return part ?? <span className="faint"><Trans>no limit</Trans></span>;
+  if (part === null) return <span className="faint"><Trans>up to {whole}</Trans></span>;
+  return <Trans>{part}<span className="faint"> of {whole}</span></Trans>;
 }

@@ -1,3 +1,6 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
+
 import { mayAdminister, useSettings } from "../api/session";
 import { useTitle } from "../ui/useTitle";
 import { Calibration } from "./Calibration";
@@ -9,11 +12,11 @@ import { Usage } from "./Usage";
 
 /** How the box is shared, and what became of it. */
 export function SharingPage() {
-  useTitle("Sharing");
+  useTitle(t`Sharing`);
   const admin = mayAdminister(useSettings().data);
   return (
     <>
-      <h1 className="page-title">Sharing</h1>
+      <h1 className="page-title"><Trans>Sharing</Trans></h1>
       <div className="sharing">
         <IdlePanel />
         <Usage />

@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { useNavigate } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
 
@@ -49,8 +51,8 @@ export function Editor({ form, begun, origin }: Props) {
   };
   return (
     <div className="submit">
-      <Panel title="Form" className="submit-form">
-        <fieldset className="spec-list pad" disabled={read.fault !== null} aria-label="Fields of the job">
+      <Panel title={t`Form`} className="submit-form">
+        <fieldset className="spec-list pad" disabled={read.fault !== null} aria-label={t`Fields of the job`}>
           <Form
             form={form}
             spec={spec}
@@ -66,11 +68,11 @@ export function Editor({ form, begun, origin }: Props) {
       </Panel>
       <div className="submit-side">
         <Panel title="YAML"><div className="pad"><YamlBox read={read} onText={write} /></div></Panel>
-        <Panel title="If it is submitted now">
+        <Panel title={t`If it is submitted now`}>
           <div className="pad submit-end">
             <Notice error={dry.error} />
             <Outcome verdict={verdict} form={form} />
-            {origin !== null && <StartChoice job={origin} chosen={start} onChoose={setStart} legend="It starts" />}
+            {origin !== null && <StartChoice job={origin} chosen={start} onChoose={setStart} legend={t`It starts`} />}
             <Send draft={draft} wrong={verdict !== null && checked === null && settled === draft} />
           </div>
         </Panel>
@@ -108,7 +110,7 @@ function Send({ draft, wrong }: { draft: Draft | null; wrong: boolean }) {
       <Notice error={submit.error} />
       <div className="submit-send">
         <button type="button" className="button primary wide" disabled={draft === null || wrong || submit.isPending} onClick={send}>
-          Submit the job
+          <Trans>Submit the job</Trans>
         </button>
       </div>
     </>

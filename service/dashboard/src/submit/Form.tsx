@@ -1,13 +1,14 @@
+import { plural, t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { useRef } from "react";
 
-import { plural } from "../lib/format";
 import { allFields, type Complaint, type FormGroup, type SpecForm } from "../lib/specForm";
 import type { FormField, Path } from "../lib/schema";
 import { type Spec, valueAt } from "../lib/specText";
 import { Segments } from "../ui/Segments";
 import { type FieldProps, SpecField } from "./SpecField";
 
-const WORK = [{ key: "command", label: "A command" }, { key: "recipe", label: "The built-in trainer" }] as const;
+const WORK = [{ key: "command", label: t`A command` }, { key: "recipe", label: t`The built-in trainer` }] as const;
 type Work = (typeof WORK)[number]["key"];
 
 interface Props {
@@ -30,7 +31,7 @@ export function Form({ form, spec, complaints, projects, onChange, onWork }: Pro
       {name !== undefined && <SpecField field={name} {...props} />}
       <div>
         <Segments
-          label="What is run"
+          label={t`What is run`}
           options={WORK}
           value={work}
           onChange={(next) => {
@@ -67,8 +68,8 @@ function Group({ group, ...props }: Shared & { group: FormGroup }) {
     <details className="spec-group">
       <summary>
         {group.title}
-        {set > 0 && <span className="count">{set} set</span>}
-        {wrong > 0 && <span className="complaint">{plural(wrong, "problem")}</span>}
+        {set > 0 && <span className="count"><Trans>{set} set</Trans></span>}
+        {wrong > 0 && <span className="complaint">{plural(wrong, { one: "# problem", other: "# problems" })}</span>}
       </summary>
       <Fields fields={group.fields} {...props} />
     </details>

@@ -1,8 +1,9 @@
+import { plural, t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Fragment } from "react";
 
 import type { Refused, Verdict } from "../api/submit";
 import type { DryRun } from "../api/types";
-import { plural } from "../lib/format";
 import type { FormField } from "../lib/schema";
 import { allFields, fieldAt, type SpecForm } from "../lib/specForm";
 import { Forecast } from "../ui/Forecast";
@@ -31,29 +32,35 @@ function Plan({ checked }: { checked: DryRun }) {
       {start != null && (
         <>
           <div>
-            <dt>Start</dt>
+            <dt><Trans context="time">Start</Trans></dt>
             <dd>
               {start.expected_start_at === null
-                ? "cannot be told"
+                ? t`cannot be told`
                 : <Forecast p50={start.expected_start_at} p90={start.expected_start_p90_at} now={now} />}
             </dd>
           </div>
-          {start.devices.length > 0 && <div><dt>Runs on</dt><dd>{placesOf(start.devices)}</dd></div>}
-          <div><dt>Place in the queue</dt><dd>{start.position}</dd></div>
-          <div><dt>Now</dt><dd><Message text={start.reason} now={now} /></dd></div>
+          {start.devices.length > 0 && <div><dt><Trans>Runs on</Trans></dt><dd>{placesOf(start.devices)}</dd></div>}
+          <div><dt><Trans>Place in the queue</Trans></dt><dd>{start.position}</dd></div>
+          <div><dt><Trans>Now</Trans></dt><dd><Message text={start.reason} now={now} /></dd></div>
         </>
       )}
-      <div><dt>Processes</dt><dd>{trials == null ? processes : `${processes} in each of ${plural(trials, "trial")}`}</dd></div>
-      <div><dt>Note</dt><dd><Message text={note.replace(/^submitted(?:; )?/u, "") || "The spec is fine."} now={now} /></dd></div>
+      <div><dt><Trans>Processes</Trans></dt><dd>{trials == null ? processes : inTrials(processes, trials)}</dd></div>
+      <div><dt><Trans>Note</Trans></dt><dd><Message text={note.replace(/^submitted(?:; )?/u, "") || t`The spec is fine.`} now={now} /></dd></div>
     </dl>
   );
+}
+
+function inTrials(processes: number, count: number): string {
+  const trials = plural(count, { one: "# trial", other: "# trials" });
+  return t`${processes} in each of ${trials}`;
 }
 
 function placesOf(devices: Start["devices"]): string {
   const nodes = [...new Set(devices.map(({ node }) => node))];
   return nodes.map((node) => {
     const own = devices.filter((one) => one.node === node);
-    return `${node}: ${own[0]?.kind === "cpu" ? "CPU slot" : "GPU"} ${own.map(({ index }) => index).join(", ")}`;
+    const indices = own.map(({ index }) => index).join(", ");
+    return own[0]?.kind === "cpu" ? t`${node}: CPU slot ${indices}` : t`${node}: GPU ${indices}`;
   }).join("; ");
 }
 
@@ -61,7 +68,7 @@ function Wrong({ verdict, fields }: { verdict: Refused; fields: readonly FormFie
   const { complaints, detail } = verdict;
   if (complaints.length === 0) return <p className="notice">{detail}</p>;
   return (
-    <ul className="spec-wrong" aria-label="Problems">
+    <ul className="spec-wrong" aria-label={t`Problems`}>
       {complaints.map(({ field, message }) => (
         <li key={`${field} ${message}`}>
           <Place field={field} fields={fields} /> {message}

@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { useId, useState } from "react";
 
 import type { FormField, Path } from "../lib/schema";
@@ -45,7 +47,7 @@ function VariantField(props: FieldProps & { field: FormField & { kind: "variant"
       <Labelled {...props}>
         {(input) => (
           <select {...input} value={name} onChange={({ target }) => choose(target.value)}>
-            <option value="">as usual</option>
+            <option value=""><Trans>as usual</Trans></option>
             {field.variants.map((one) => <option key={one.name} value={one.name}>{one.name}</option>)}
           </select>
         )}
@@ -74,7 +76,7 @@ function Choice(props: FieldProps & { field: FormField & { kind: "choice" } }) {
           value={at < 0 ? "" : String(at)}
           onChange={({ target }) => choose(target.value)}
         >
-          <option value="">{field.without === null ? "not set" : `${optionOf(field.without)} (as usual)`}</option>
+          <option value="">{field.without === null ? t`not set` : usually(optionOf(field.without))}</option>
           {field.options.map((one, index) => <option key={index} value={index}>{optionOf(one)}</option>)}
         </select>
       )}
@@ -82,7 +84,8 @@ function Choice(props: FieldProps & { field: FormField & { kind: "choice" } }) {
   );
 }
 
-const optionOf = (value: unknown) => (String(value) === "true" ? "yes" : String(value) === "false" ? "no" : String(value));
+const optionOf = (value: unknown) => (String(value) === "true" ? t`yes` : String(value) === "false" ? t`no` : String(value));
+const usually = (value: string) => t`${value} (as usual)`;
 
 /** A field that is typed; while it is, what stands in it stays as it was typed. */
 function Input(props: FieldProps) {
@@ -151,7 +154,7 @@ function Labelled({ field, complaints, fault = null, children }: LabelledProps) 
 }
 
 const HINTS: Partial<Record<FormField["kind"], string>> = {
-  list: "One a line.", variables: "NAME=VALUE, one a line.", yaml: "In YAML.",
+  list: t`One a line.`, variables: t`NAME=VALUE, one a line.`, yaml: t`In YAML.`,
 };
 
 function Complaints({ some }: { some: readonly Complaint[] }) {

@@ -1,5 +1,7 @@
 import "../styles/submit.css";
 
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Link, useSearch } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { stringify } from "yaml";
@@ -21,7 +23,7 @@ const FIRST = stringify({ name: "train", command: "python train.py", resources: 
 /** A new job, or one of before with changes: its spec as a form and as YAML, checked as it is written. */
 export function SubmitPage() {
   const { from } = useSearch({ from: "/submit" });
-  const title = from === undefined ? "New job" : `Rerun job ${from} with edits`;
+  const title = from === undefined ? t`New job` : t`Rerun job ${from} with edits`;
   useTitle(title);
   const viewer = useSettings().data;
   const schemas = useSchemas();
@@ -32,23 +34,23 @@ export function SubmitPage() {
         <p className="soft">
           {from === undefined
             ? <NoFolder />
-            : "The new job starts from the code that this one was submitted with."}
+            : <Trans>The new job starts from the code that this one was submitted with.</Trans>}
         </p>
       </header>
       <Notice error={schemas.error} />
       {maySubmitAnywhere(viewer)
         ? schemas.data !== undefined && <Start from={from} schemas={schemas.data} />
-        : <p className="notice">You may look at jobs, but submit none: ask an administrator for the role of a member.</p>}
+        : <p className="notice"><Trans>You may look at jobs, but submit none: ask an administrator for the role of a member.</Trans></p>}
     </>
   );
 }
 
 function NoFolder() {
   return (
-    <>
+    <Trans>
       A browser uploads no folder: name one on the node as <code>live</code> (below Code and environment), rerun a job
       with edits, which keeps its code, take the built-in trainer, or run <code>yard submit</code> where the code is.
-    </>
+    </Trans>
   );
 }
 
@@ -68,7 +70,11 @@ function WithSchemas({ schemas, origin }: { schemas: Schemas; origin: Job | null
   const schema = schemas.JobSpec;
   const form = useMemo(() => schema && specForm(schema, schemas), [schema, schemas]);
   if (schema === undefined || form == null) {
-    return <p className="notice">The form is older than the service: <Link to="/submit" reloadDocument>load it anew</Link>.</p>;
+    return (
+      <p className="notice">
+        <Trans>The form is older than the service: <Link to="/submit" reloadDocument>load it anew</Link>.</Trans>
+      </p>
+    );
   }
   const text = origin === null
     ? FIRST

@@ -1,3 +1,4 @@
+import { Trans } from "@lingui/react/macro";
 import { useId, useRef } from "react";
 
 import type { SpecText } from "../lib/specText";
@@ -9,7 +10,7 @@ export function YamlBox({ read, onText }: { read: SpecText; onText: (text: strin
   const { text, fault } = read;
   return (
     <div className="field yaml-box">
-      <label htmlFor={id} className="hidden-words">Spec as YAML</label>
+      <label htmlFor={id} className="hidden-words"><Trans>Spec as YAML</Trans></label>
       <textarea
         ref={ref}
         id={id}
@@ -26,12 +27,20 @@ export function YamlBox({ read, onText }: { read: SpecText; onText: (text: strin
       <div id={about} role="status">
         {fault !== null && (
           <p className="complaint">
-            <button type="button" className="plain" onClick={() => select(ref.current, fault.line)}>Line {fault.line}</button>
-            : {fault.message}. The form waits until it is mended; nothing that was typed is lost.
+            <Fault fault={fault} onSelect={() => select(ref.current, fault.line)} />
           </p>
         )}
       </div>
     </div>
+  );
+}
+
+function Fault({ fault: { line, message }, onSelect }: { fault: NonNullable<SpecText["fault"]>; onSelect: () => void }) {
+  return (
+    <Trans>
+      <button type="button" className="plain" onClick={onSelect}>Line {line}</button>: {message}. The form waits until it
+      is mended; nothing that was typed is lost.
+    </Trans>
   );
 }
 
