@@ -29,7 +29,7 @@ from service.db.engine import Database
 from service.db.models import Attempt, Job, Member, MetricSeries, Node, Project, Tag, Usage, User
 from service.estimation.forecasts import Estimator
 from service.identity.callers import Caller
-from service.jobs import find, metric_filter, queries
+from service.jobs import find, metric_filter, ordering, queries
 from service.queue import overview, waiting_jobs
 from service.scheduler_cache.load import Loader
 from tests.support import postgres
@@ -113,14 +113,27 @@ def _attempt(job: dict[str, Any]) -> dict[str, Any]:
 
 def _series(job: dict[str, Any], chance: random.Random) -> dict[str, Any]:
     of_job = {"job_id": job["id"], "attempt_id": f"att-{job['number']}", "attempt": 1, "number": job["number"]}
+    last = chance.random()
     return {
         **of_job,
         "stream": "0.jsonl",
         "rank": 0,
         "name": "val/accuracy",
-        "last_value": chance.random(),
+        "min_value": last * chance.random(),
+        "last_value": last,
+        "max_value": 1 - (1 - last) * chance.random(),
         "last_step": 9,
     }
+
+
+_METRICS = {
+    "metric, half of all": "val/accuracy>0.5",
+    "metric, rare": "val/accuracy>0.9999",
+    "metric, none": "val/accuracy>1",
+    "largest value, most of all": "max:val/accuracy>0.5",
+    "largest value, rare": "max:val/accuracy<0.01",
+    "metric that no job has": "val/loss<1",
+}
 
 
 def questions(db: Database) -> Iterator[tuple[str, Callable[[random.Random], object]]]:
@@ -165,10 +178,8 @@ def questions(db: Database) -> Iterator[tuple[str, Callable[[random.Random], obj
     yield "text, common", lambda _: page(admin, q="resnet")
     yield "text, rare", lambda chance: page(admin, q=f"bert-{chance.choice(WORDS)}-{chance.randrange(10_000)}")
     yield "text, none", lambda _: page(admin, q="nothing like it")
-    yield "metric, half of all", lambda _: metric("val/accuracy>0.5")
-    yield "metric, rare", lambda _: metric("val/accuracy>0.9999")
-    yield "metric, none", lambda _: metric("val/accuracy>1")
-    yield "metric that no job has", lambda _: metric("val/loss<1")
+    for name, wanted in _METRICS.items():
+        yield name, lambda _, wanted=wanted: metric(wanted)
     yield "text, of common parts", lambda chance: page(admin, q=f"bert-bert-{chance.randrange(10_000)}")
     yield "text, of common parts, none", lambda _: page(admin, q="bert-bert-bert")
     yield "text, of two characters", lambda chance: page(admin, q=f"{chance.randrange(10, 100)}")
@@ -190,8 +201,21 @@ def questions(db: Database) -> Iterator[tuple[str, Callable[[random.Random], obj
     yield "jobs by user", lambda _: queries.facets(db, admin, find.Filters(), "user")
     yield "jobs by tag", lambda _: queries.facets(db, admin, find.Filters(), "tag")
     yield "jobs by tag, with a text", lambda _: queries.facets(db, admin, find.Filters(q="resnet-bert"), "tag")
+    yield from _by_a_metric(db, admin)
     yield from _of_the_queue(db, admin)
     yield from _of_usage(db)
+
+
+def _by_a_metric(db: Database, admin: Caller) -> Iterator[tuple[str, Callable[[random.Random], object]]]:
+    """Yield lists in the order of a metric's largest value."""
+    order, span = ordering.parse("-max:val/accuracy"), find.Span(limit=50)
+    for name, filters in {
+        "by largest value": find.Filters(),
+        "by largest value, of the failed": find.Filters(state=[JobState.FAILED]),
+        "by largest value, of those that wait": find.Filters(state=[JobState.QUEUED]),
+        "by largest value, of a tag": find.Filters(tag=["t0"]),
+    }.items():
+        yield name, lambda _, filters=filters: queries.ordered_page(db, admin, filters, span, order, START, None)
 
 
 def _of_the_queue(db: Database, admin: Caller) -> Iterator[tuple[str, Callable[[random.Random], object]]]:

@@ -640,6 +640,9 @@ class MetricSeries(Base):
     last_time_us: Mapped[int | None]
     last_value: Mapped[float | None]
     last_special: Mapped[int] = mapped_column(default=0)
+    #: Of the finite values, with what counts of earlier attempts (`service.ingest.extremes`).
+    min_value: Mapped[float | None]
+    max_value: Mapped[float | None]
     #: Number of the job: lists are in its order.
     number: Mapped[int] = mapped_column(server_default=text("0"))
 
@@ -649,6 +652,8 @@ class MetricSeries(Base):
         Index("ix_metric_series_name_number", "name", "number", "last_value"),
         # Those of a rare value.
         Index("ix_metric_series_name_value", "name", "last_value", "number"),
+        Index("ix_metric_series_name_min", "name", "min_value", "number"),
+        Index("ix_metric_series_name_max", "name", "max_value", "number"),
     )
 
 

@@ -16,6 +16,7 @@ from service.db.special_values import CODES
 from service.db.unit_of_work import unit_of
 from service.db.upsert import insert
 from service.errors import OffsetAheadError, field_problem, field_problems, invalid
+from service.ingest import extremes
 from torchyard.ids import AttemptId
 from torchyard.numbers import INT64, MAX_METRIC_NAME
 from torchyard.wire import Mark, MetricBatch, MetricRecord
@@ -161,8 +162,10 @@ def _store(tx: Connection, memory: Memory, attempt: AttemptIdentity, batch: Metr
     points = list(_points(records, series))
     if not points:
         return None
+    begun = [] if series is known or attempt.number == 1 else _begun(tx, attempt, batch)
     _insert_points(tx, points)
-    _set_last(tx, points)
+    _set_values(tx, points)
+    extremes.carry_over(tx, attempt.job_id, begun)
     _set_progress(tx, attempt, batch, records)
     return series
 
@@ -216,6 +219,12 @@ def _series(tx: Connection, attempt: AttemptIdentity, batch: MetricBatch, names:
         )
 
 
+def _begun(tx: Connection, attempt: AttemptIdentity, batch: MetricBatch) -> list[int]:
+    """Return the ids of the stream's series that have no point yet."""
+    own = (MetricSeries.attempt_id == attempt.id, MetricSeries.stream == batch.stream)
+    return list(tx.scalars(select(MetricSeries.id).where(*own, MetricSeries.last_step.is_(None))))
+
+
 def _is_name(name: str) -> bool:
     """Tell whether a name is short, and what databases and answers can hold."""
     return len(name) <= MAX_METRIC_NAME and "\0" not in name and not any("\ud800" <= sign <= "\udfff" for sign in name)
@@ -237,7 +246,7 @@ def _insert_points(tx: Connection, points: list[MetricRow]) -> None:
         tx.exec_driver_sql(_INSERT_POSTGRESQL, tuple(map(list, zip(*points, strict=True))))
 
 
-_UPDATE_LAST = (
+_UPDATE_VALUES = (
     update(MetricSeries)
     .where(MetricSeries.id == bindparam("series"))
     .values(
@@ -245,19 +254,31 @@ _UPDATE_LAST = (
         last_time_us=bindparam("time_us"),
         last_value=bindparam("value"),
         last_special=bindparam("special"),
+        **extremes.WIDENED,
     )
 )
 
 
-def _set_last(tx: Connection, points: list[MetricRow]) -> None:
+def _set_values(tx: Connection, points: list[MetricRow]) -> None:
+    """Set each series' newest value, and its smallest and largest."""
     last = {point.series_id: point for point in points}
-    tx.execute(
-        _UPDATE_LAST,
-        [
-            {"series": p.series_id, "step": p.step, "time_us": p.time_us, "value": p.value, "special": p.special}
-            for p in last.values()
-        ],
-    )
+    ends = _ends(points)
+    rows = []
+    for series, point in last.items():
+        low, high = ends.get(series, (None, None))
+        newest = {"step": point.step, "time_us": point.time_us, "value": point.value, "special": point.special}
+        rows.append({"series": series, "low": low, "high": high, **newest})
+    tx.execute(_UPDATE_VALUES, rows)
+
+
+def _ends(points: Iterable[MetricRow]) -> dict[int, tuple[float, float]]:
+    """Return the smallest and the largest finite value of each series that has one."""
+    ends: dict[int, tuple[float, float]] = {}
+    for series, _, _, _, value, _ in points:
+        if value is not None:
+            low, high = ends.get(series, (value, value))
+            ends[series] = min(low, value), max(high, value)
+    return ends
 
 
 def _set_progress(

@@ -1,10 +1,11 @@
-"""Filters of lists by a metric's newest value, such as ``val/accuracy > 0.9``."""
+"""Filters of lists by a metric's newest, smallest or largest value, such as ``max:val/accuracy > 0.9``."""
 
+import math
 import operator
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, cast
 
 from sqlalchemy import ColumnElement, and_, func, select
 from sqlalchemy.orm import aliased
@@ -20,42 +21,72 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "=": operator.eq,
     "!=": operator.ne,
 }
-_FORM = re.compile(r"\s*(?P<name>[^<>=!]*[^<>=!\s])\s*(?P<operator>>=|<=|!=|=|>|<)\s*(?P<value>\S+)\s*")
+#: Which value of a metric is compared.
+Which = Literal["last", "min", "max"]
+_VALUES = {"last": MetricSeries.last_value, "min": MetricSeries.min_value, "max": MetricSeries.max_value}
+_FORM = re.compile(
+    r"\s*(?:(?P<which>min|max):\s*|(?!(?:min|max):))"
+    r"(?P<name>[^<>=!\s](?:[^<>=!]*[^<>=!\s])?)\s*(?P<operator>>=|<=|!=|=|>|<)\s*(?P<value>\S+)\s*"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class MetricFilter:
-    """Comparison of a metric's newest value, of the job's lowest rank that reports, with a number."""
+    """Comparison of a metric's value, of the job's lowest rank that reports, with a number."""
 
     name: str
     operator: str
     value: float
+    which: Which = "last"
 
 
 def parse(text: str) -> MetricFilter:
     """Return the filter that a text such as ``val/loss<0.3`` says; an ``invalid-request`` problem for any other."""
     found = _FORM.fullmatch(text)
+    value = math.nan if found is None else _number(found["value"])
+    if found is None or not math.isfinite(value):
+        mend = "write it as val/accuracy>0.9, or max:val/accuracy>0.9 for the largest value"
+        raise field_problem("metric", f"{text!r} is no comparison of a metric with a finite number: {mend}")
+    return MetricFilter(found["name"], found["operator"], value, cast("Which", found["which"] or "last"))
+
+
+def _number(text: str) -> float:
     try:
-        if found is not None:
-            return MetricFilter(found["name"], found["operator"], float(found["value"]))
+        return float(text)
     except ValueError:
-        pass
-    raise field_problem("metric", f"{text!r} is no comparison of a metric with a number: write it as val/accuracy>0.9")
+        return math.nan
 
 
 def compares(wanted: MetricFilter) -> ColumnElement[bool]:
-    """Return the condition of a series whose newest value passes, whether or not it is the one that a list shows."""
-    compared = _OPERATORS[wanted.operator](MetricSeries.last_value, wanted.value)
+    """Return the condition of a series whose value passes, whether or not it is the one that a list shows."""
+    compared = _OPERATORS[wanted.operator](_VALUES[wanted.which], wanted.value)
     return and_(MetricSeries.name == wanted.name, compared)
 
 
 def passes(wanted: MetricFilter) -> ColumnElement[bool]:
-    """Return the condition of a series: its newest value passes, and is the one that the job's list shows.
+    """Return the condition of a series: its value passes, and is the one that the job's list shows.
 
     Name and value are in one index with the job's number; the rest is looked at where these pass.
     """
+    return and_(compares(wanted), _is_shown(wanted.name))
+
+
+def value_in(name: str, which: Which) -> tuple[ColumnElement[float | None], ColumnElement[bool]]:
+    """Return a metric's value, and the condition of the one series of each job that has it for an order of jobs.
+
+    What a job logs twice, as by two trackers, it has once.
+    """
+    other = aliased(MetricSeries)
+    same = and_(other.attempt == MetricSeries.attempt, other.rank == MetricSeries.rank, other.name == name)
+    first = select(func.min(other.id)).where(other.job_id == MetricSeries.job_id, same).scalar_subquery()
+    value: ColumnElement[float | None] = _VALUES[which].expression
+    return value, and_(MetricSeries.name == name, value.is_not(None), _is_shown(name), MetricSeries.id == first)
+
+
+def _is_shown(name: str) -> ColumnElement[bool]:
+    """Return the condition of a series of a metric: it is of the lowest rank, and of the newest attempt that has it."""
     other = aliased(MetricSeries)
     of_job = other.job_id == MetricSeries.job_id
     lowest = select(func.min(other.rank)).where(of_job).scalar_subquery()
-    newest = select(func.max(other.attempt)).where(of_job, other.name == wanted.name).scalar_subquery()
-    return and_(compares(wanted), MetricSeries.rank == lowest, MetricSeries.attempt == newest)
+    newest = select(func.max(other.attempt)).where(of_job, other.name == name).scalar_subquery()
+    return and_(MetricSeries.rank == lowest, MetricSeries.attempt == newest)

@@ -1,33 +1,60 @@
-"""Lists of jobs in the order of another column than their number, by keyset cursors."""
+"""Lists of jobs in the order of another column than their number, or of a metric's value, by keyset cursors."""
 
 import base64
 import binascii
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from sqlalchemy import Connection, case, func, or_, select
+from sqlalchemy import Connection, case, exists, func, null, or_, select
 
-from service.db.models import Job, User
+from service.db.models import Job, MetricSeries, User
 from service.db.records.jobs import JobVersion
 from service.errors import field_problem
 from service.identity.callers import Caller
-from service.jobs import find
+from service.jobs import find, metric_filter
 from service.jobs.versions import COLUMNS
 
-#: A minus is for the largest first.
-Order = Literal["name", "-name", "user", "-user", "priority", "-priority", "duration", "-duration"]
+Column = Literal["name", "user", "priority", "duration"]
+#: Words before a metric's name, with the value that each means.
+_METRICS: dict[str, metric_filter.Which] = {"metric": "last", "min": "min", "max": "max"}
 #: Duration of a job that never started: the shortest.
 _NEVER = -1
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Order:
+    """What a list is ordered by, a column or a metric's value, and whether the largest comes first."""
+
+    column: Column | None = None
+    metric: str = ""
+    which: metric_filter.Which = "last"
+    falling: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class _Cursor:
     """The last job of a page: the value that it was ordered by, its number, and when the list was begun."""
 
-    value: str | int
+    value: str | float | None
     number: int
     now_us: int
+
+
+def parse(text: str) -> Order:
+    """Return the order that a text says, such as ``max:val/accuracy``, or with a minus for the largest first
+    ``-duration``; an ``invalid-request`` problem for any other.
+    """
+    key, falling = text.removeprefix("-"), text.startswith("-")
+    for column in get_args(Column):
+        if key == column:
+            return Order(column=column, falling=falling)
+    word, _, name = key.partition(":")
+    if word in _METRICS and name:
+        return Order(metric=name, which=_METRICS[word], falling=falling)
+    known = ", ".join(("newest", "oldest", "queue", *get_args(Column), *(f"{each}:NAME" for each in _METRICS)))
+    raise field_problem("order", f"{text!r} is none: take one of {known}; a minus before it is for the largest first")
 
 
 def page(
@@ -35,28 +62,66 @@ def page(
 ) -> tuple[list[JobVersion], str | None]:
     """Return the versions of the jobs that pass, in the order of a column, and the cursor of the next page.
 
-    Of equal ones the newest comes first. The list is ordered as of its first page: what runs does not move meanwhile.
+    Of equal ones the newest comes first, and jobs without the metric come last. By a column the list is ordered as of
+    its first page: what runs does not move meanwhile.
     """
-    column, falling = order.removeprefix("-"), order.startswith("-")
-    after = None if span.cursor is None else _read(span.cursor, of_text=column in ("name", "user"))
-    key = _key(column, now_us if after is None else after.now_us)
+    after = None if span.cursor is None else _read(span.cursor, order)
+    now_us = now_us if after is None else after.now_us
     filters = find.narrowed(tx, caller, filters)
-    query = find.filtered(select(Job.number, key.label("value")), caller, filters)
-    if filters.among is not None:
-        query = query.where(Job.number.in_(filters.among))
-    if after is not None:
-        beyond = key < after.value if falling else key > after.value
-        query = query.where(or_(beyond, (key == after.value) & (Job.number < after.number)))
-    query = query.order_by(key.desc() if falling else key, Job.number.desc())
-    found = tx.execute(query.limit(span.limit + 1).offset(span.offset)).all()
+    if order.column is None:
+        found = _by_metric(tx, caller, filters, span, order, after)
+    else:
+        key = _key(order.column, now_us)
+        query = _of_jobs(select(Job.number, key.label("value")), caller, filters)
+        found = tx.execute(_part(query, key, order, after, span.limit + 1, span.offset)).all()
     shown = found[: span.limit]
     following = None
     if len(found) > span.limit:
-        following = _write(_Cursor(shown[-1].value, shown[-1].number, now_us if after is None else after.now_us))
+        following = _write(_Cursor(shown[-1].value, shown[-1].number, now_us))
     return _versions(tx, [row.number for row in shown]), following
 
 
-def _key(column: str, now_us: int) -> Any:
+def _of_jobs(query: find.Query, caller: Caller, filters: find.Filters) -> find.Query:
+    query = find.filtered(query, caller, filters)
+    return query if filters.among is None else query.where(Job.number.in_(filters.among))
+
+
+def _part(query: find.Query, key: Any, order: Order, after: _Cursor | None, limit: int, offset: int) -> find.Query:
+    """Return a query of the jobs behind the cursor, in the order of a key."""
+    if after is not None:
+        # An index is read from the first condition on: within an OR it would be read from its beginning.
+        query = query.where(key <= after.value if order.falling else key >= after.value)
+        query = query.where(or_(key != after.value, Job.number < after.number))
+    return query.order_by(key.desc() if order.falling else key, Job.number.desc()).limit(limit).offset(offset)
+
+
+def _by_metric(
+    tx: Connection, caller: Caller, filters: find.Filters, span: find.Span, order: Order, after: _Cursor | None
+) -> Sequence[Any]:
+    """Return numbers and values of the jobs that have one, from an index in their order, then those of the others."""
+    value, has_it = metric_filter.value_in(order.metric, order.which)
+    most, found, passed = span.limit + 1, list[Any](), 0
+    if after is None or after.value is not None:
+        query = select(Job.number, value.label("value")).join(MetricSeries, MetricSeries.number == Job.number)
+        query = _of_jobs(query.where(has_it), caller, filters)
+        if filters.among is not None:
+            query = query.where(MetricSeries.number.in_(filters.among))
+        found += tx.execute(_part(query, value, order, after, most, span.offset))
+        passed = span.offset
+        if passed and not found:
+            before = _part(query, value, order, after, passed, 0).subquery()
+            passed = tx.scalar(select(func.count()).select_from(before)) or 0
+    if len(found) == most:
+        return found
+    without = ~exists().where(MetricSeries.number == Job.number, has_it).correlate(Job)
+    others = _of_jobs(select(Job.number, null().label("value")).where(without), caller, filters)
+    if after is not None and after.value is None:
+        others = others.where(Job.number < after.number)
+    rest = others.order_by(Job.number.desc()).limit(most - len(found)).offset(span.offset - passed)
+    return [*found, *tx.execute(rest)]
+
+
+def _key(column: Column, now_us: int) -> Any:
     if column == "name":
         return func.lower(Job.name)
     if column == "user":
@@ -77,12 +142,20 @@ def _write(cursor: _Cursor) -> str:
     return base64.urlsafe_b64encode(text.encode()).decode()
 
 
-def _read(text: str, *, of_text: bool) -> _Cursor:
+def _read(text: str, order: Order) -> _Cursor:
     try:
         value, number, now_us = json.loads(base64.urlsafe_b64decode(text.encode()))
     except (binascii.Error, UnicodeError, ValueError, TypeError):
         value, number, now_us = None, None, None
-    fits = isinstance(value, str if of_text else int) and isinstance(number, int) and isinstance(now_us, int)
-    if not fits or any(isinstance(each, int) and not -1 <= each < 2**62 for each in (value, number, now_us)):
+    numbers = [each for each in (value, number, now_us) if type(each) is int]
+    fits = type(value) in _kinds(order) and type(number) is type(now_us) is int
+    if not fits or not all(-1 <= each < 2**62 for each in numbers):
         raise field_problem("cursor", "is not one that this list has answered: begin without it")
     return _Cursor(value, number, now_us)
+
+
+def _kinds(order: Order) -> tuple[type, ...]:
+    """Return the types of the values in an order's cursors."""
+    if order.column is None:
+        return float, type(None)
+    return (str,) if order.column in ("name", "user") else (int,)

@@ -37,7 +37,10 @@ def ls(
     q: Annotated[str | None, typer.Option("--query", "-q", help="Only jobs whose name contains this.")] = None,
     metric: Annotated[
         list[str] | None,
-        typer.Option(help="Only jobs whose newest value is so, such as 'val/accuracy>0.9'; may be repeated."),
+        typer.Option(
+            help="Only jobs whose newest value is so, such as 'val/accuracy>0.9', or whose largest or smallest is: "
+            "'max:val/accuracy>0.9', 'min:val/loss<0.3'; may be repeated."
+        ),
     ] = None,
     trials: Annotated[bool, typer.Option("--trials", help="Each job of a sweep, instead of a row for all.")] = False,
     limit: Annotated[int, typer.Option("--limit", "-n", help="At most so many, the newest.", min=1)] = 30,

@@ -85,7 +85,8 @@ class Client(LogCalls, FileCalls, SweepCalls, SharingCalls, SecretCalls):
 
     def jobs(self, *, limit: int | None = None, **filters: str | Sequence[str] | None) -> Iterator[api.Job]:
         """Jobs, newest first; `filters` are ``state``, ``user``, ``project``, ``tag``, ``q``, ``metric`` (such as
-        ``val/loss<0.3``), ``group`` (a sweep) and ``trials`` (``"false"``: none that belong to a sweep).
+        ``val/loss<0.3`` or ``min:val/loss<0.3``), ``group`` (a sweep) and ``trials`` (``"false"``: none that belong to
+        one).
         """
         return self._pages(api.Job, "/jobs", filters, limit)
 

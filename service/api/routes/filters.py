@@ -21,8 +21,9 @@ def _whose(
     metric: Annotated[
         list[Comparison],
         Query(
-            description="Comparisons of a metric's newest value, of the lowest rank that reports, with a number.",
-            examples=["val/accuracy>0.9"],
+            description="Comparisons of a metric's newest value, of the lowest rank that reports, with a number; after "
+            "`max:` or `min:` of the largest or smallest one.",
+            examples=["val/accuracy>0.9", "max:val/accuracy>0.9"],
             max_length=8,
         ),
     ] = [],  # noqa: B006

@@ -1,7 +1,7 @@
 """``/jobs``: submit, find, follow and change."""
 
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import Depends, Header, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
@@ -127,10 +127,13 @@ def list_jobs(
     limit: Limit = 50,
     offset: Annotated[int, Query(ge=0, description=OFFSET)] = 0,
     order: Annotated[
-        Literal["newest", "oldest", "queue", ordering.Order],
+        str,
         Query(
-            description="`queue` has the jobs that wait alone, by their places in the queue, which it tells. A column "
-            "has the smallest value first, and with a minus the largest; `duration` is the time since the first start."
+            max_length=300,
+            description="`newest`, `oldest` or `queue`: the jobs that wait alone, by their places in the queue, which "
+            "it tells. Or a column: `name`, `user`, `priority` or `duration`, the time since the first start. Or the "
+            "newest, largest or smallest value of a metric: `metric:NAME`, `max:NAME` or `min:NAME`; jobs without it "
+            "come last. The smallest value comes first, and with a minus (`-max:val/accuracy`) the largest.",
         ),
     ] = "newest",
 ) -> Response:
@@ -148,10 +151,11 @@ def list_jobs(
     part = find.Span(limit=limit, cursor=cursor, offset=offset)
     if order == "queue":
         return tagged(waiting_jobs.page(ctx.db, ctx.loader, ctx.now_us(), caller, narrowed, part, known))
-    if order == "newest" or order == "oldest":  # noqa: PLR1714  mypy narrows by this alone
-        span = find.Span(limit=limit, cursor=cursor, offset=offset, order=order)
-        return tagged(queries.page(ctx.db, caller, narrowed, span, known))
-    return tagged(queries.ordered_page(ctx.db, caller, narrowed, part, order, ctx.now_us(), known))
+    if order in ("newest", "oldest"):
+        part = replace(part, order="oldest" if order == "oldest" else "newest")
+        return tagged(queries.page(ctx.db, caller, narrowed, part, known))
+    by = ordering.parse(order)
+    return tagged(queries.ordered_page(ctx.db, caller, narrowed, part, by, ctx.now_us(), known))
 
 
 @router.get("/counts", response_model=api.JobCounts)

@@ -419,3 +419,33 @@ def test_a_plain_url_works_for_people_who_write_migrations(tmp_path: Path) -> No
     assert set(Base.metadata.tables) <= tables(url)
     sql = subprocess.run([*command, "--sql"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
     assert "CREATE TABLE jobs" in sql
+
+
+@pytest.mark.parametrize("resumed", [3, None])
+def test_earlier_metrics_have_their_smallest_and_largest_value(
+    database_url: str, engine: Engine, resumed: int | None
+) -> None:
+    migrate(database_url, "0034")
+    fill(engine, MetaData())
+    known = schema(engine).tables
+    points = [(1, 1, 5.0), (1, 2, 0.2), (1, 3, None), (1, 4, -9.0), (2, 4, 0.25), (2, 5, 0.5), (4, 1, -99.0)]
+    with engine.begin() as connection:
+        attempts, series = known["attempts"], known["metric_series"]
+        connection.execute(attempts.update().values(job_id="id-1"))
+        connection.execute(attempts.update().where(attempts.c.id == "id-2").values(resumed_from_step=resumed))
+        connection.execute(known["metric_points"].delete())
+        connection.execute(series.delete())
+        of = {"job_id": "id-1", "rank": 0, "name": "loss", "stream": "0", "last_special": 0, "last_step": 4}
+        rows = [{**of, "id": n, "attempt_id": f"id-{n}", "attempt": n, "last_value": 0.5} for n in (1, 2)]
+        without_points = {**rows[0], "id": 3, "name": "lr", "last_value": 7.0}
+        by_a_tracker = {**rows[0], "id": 4, "stream": "wandb-rank-0"}
+        connection.execute(series.insert(), [*rows, without_points, by_a_tracker])
+        steps = [{"series_id": n, "seq": step, "step": step, "time_us": 1, "value": value} for n, step, value in points]
+        connection.execute(
+            known["metric_points"].insert(), [{**row, "special": int(row["value"] is None)} for row in steps]
+        )
+    migrate(database_url, "0035")
+    with engine.connect() as connection:
+        found = connection.execute(text("SELECT id, min_value, max_value FROM metric_series ORDER BY id")).all()
+    assert [tuple(row) for row in found] == [(1, -9.0, 5.0), (2, 0.2, 5.0), (3, 7.0, 7.0), (4, -99.0, -99.0)]
+    downgrade(database_url, "0034")

@@ -55,6 +55,7 @@ export function Jobs() {
             by={search.by}
             order={order}
             columns={columns}
+            metrics={metrics}
             onBy={(by) => set({ by })}
             onOrder={setOrder}
             onColumns={(next) => {

@@ -1,7 +1,7 @@
 import * as Menu from "@radix-ui/react-dropdown-menu";
 
 import { type Column, COLUMNS, DEFAULT } from "../lib/columns";
-import { type Order, orderOf, ORDERS } from "../lib/orders";
+import { METRIC_ORDERS, metricOf, type Order, orderOf, ORDERS } from "../lib/orders";
 import { type Grouping, GROUPINGS } from "../lib/search";
 import { useResource } from "../ui/useResource";
 import { sentence } from "../lib/format";
@@ -10,13 +10,17 @@ interface Props {
   by: Grouping | undefined;
   order: Order;
   columns: readonly Column[];
+  /** Metrics that the jobs in view have. */
+  metrics: readonly string[];
   onBy: (by: Grouping | undefined) => void;
   onOrder: (order: Order) => void;
   onColumns: (columns: readonly Column[]) => void;
 }
 
 /** What the list is grouped by, its order, and its columns. */
-export function TableTools({ by, order, columns, onBy, onOrder, onColumns }: Props) {
+export function TableTools({ by, order, columns, metrics, onBy, onOrder, onColumns }: Props) {
+  const named = metricOf(order);
+  const names = named === null || metrics.includes(named) ? metrics : [...metrics, named];
   const { many } = useResource();
   const toggle = (key: Column) => {
     const next = COLUMNS.map((one) => one.key).filter((one) => (one === key) !== columns.includes(one));
@@ -35,6 +39,11 @@ export function TableTools({ by, order, columns, onBy, onOrder, onColumns }: Pro
         <span>Order</span>
         <select value={order} onChange={({ target }) => onOrder(orderOf(target.value))}>
           {ORDERS.map(({ key, label }) => <option key={key} value={key}>{label}</option>)}
+          {names.map((name) => (
+            <optgroup key={name} label={name}>
+              {METRIC_ORDERS.map(({ key, words }) => <option key={key} value={`${key}:${name}`}>{words(name)}</option>)}
+            </optgroup>
+          ))}
         </select>
       </label>
       <Menu.Root modal={false}>

@@ -8,6 +8,7 @@ describe("a search", () => {
     ["lr-sweep", { q: "lr-sweep" }],
     ["user:alice state:failed lr-sweep", { user: "alice", state: ["failed"], q: "lr-sweep" }],
     ["val/accuracy > 0.9", { metric: ["val/accuracy>0.9"] }],
+    ["max:val/accuracy > 0.9 min:loss<2 net", { metric: ["max:val/accuracy>0.9", "min:loss<2"], q: "net" }],
     ["val/loss<=1e-3 tag:a tag:b", { metric: ["val/loss<=1e-3"], tag: ["a", "b"] }],
     ["state:waiting state:running", { state: ["queued", "running"] }],
     ["project:\"my project\" \"two words\"", { project: "my project", q: "two words" }],
@@ -20,9 +21,9 @@ describe("a search", () => {
   });
 
   it("says what it does not understand, and keeps the rest", () => {
-    const { filters, complaints } = parseQuery("state:broken val/loss > low user:ada before:noon");
+    const { filters, complaints } = parseQuery("state:broken val/loss > low min:loss < 1e user:ada before:noon");
     expect(filters).toEqual({ state: [], user: "ada" });
-    expect(complaints.map((one) => one.split(" ")[0])).toEqual(["val/loss", "broken", "noon"]);
+    expect(complaints.map((one) => one.split(" ")[0])).toEqual(["val/loss", "min:loss", "broken", "noon"]);
   });
 
   it("has a tab where its states are one's", () => {
@@ -51,6 +52,8 @@ describe("suggestions", () => {
     expect(labels("state:que")).toEqual(["queued"]);
     expect(labels("acc")).toEqual(["val/accuracy >"]);
     expect(labels("")).toEqual([]);
+    expect(labels("ma")).toEqual(["max:"]);
+    expect([labels("max:"), labels("min:ACC"), labels("max:loss")]).toEqual([["max:val/accuracy >"], ["min:val/accuracy <"], []]);
   });
 
   it("leave what stands around", () => {

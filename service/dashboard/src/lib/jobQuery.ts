@@ -26,15 +26,18 @@ export interface ParsedQuery {
 export const KEYS = ["user", "project", "tag", "sweep", "state", "before", "after"] as const;
 export type Key = (typeof KEYS)[number];
 
-const METRIC = /(^|\s)([^\s<>=!:"]+)\s*(>=|<=|!=|=|>|<)\s*(\S+)/g;
+/** Words before a metric's name: its largest or smallest value is compared, instead of the newest. */
+const EXTREMES = ["max", "min"] as const;
+const METRIC = /(^|\s)((?:(?:max|min):)?[^\s<>=!:"]+)\s*(>=|<=|!=|=|>|<)\s*(\S+)/g;
 const TERM = /(?:(user|project|tag|sweep|state|before|after):)?(?:"([^"]*)"|(\S+))/g;
 const EVERY: readonly string[] = [...TABS.flatMap((tab) => tab.states), ...TABS.map((tab) => tab.key)];
 /** States that a search names: those of jobs, and of the tabs. */
 export const STATE_WORDS = [...new Set(EVERY)].filter((word) => word !== "all");
 
 /**
- * Reads a search: `user:alice sweep:12 state:failed val/accuracy > 0.9 resnet`. Words without a key are looked for in
- * names; several tags or states are alternatives, several metrics must all pass; a value with spaces stands in quotes.
+ * Reads a search: `user:alice sweep:12 state:failed val/accuracy > 0.9 min:loss < 0.1 resnet`. Words without a key are
+ * looked for in names; several tags or states are alternatives, several metrics must all pass; a value with spaces
+ * stands in quotes.
  */
 export function parseQuery(text: string): ParsedQuery {
   const filters: JobFilters = {};
@@ -130,8 +133,15 @@ export function suggestions(text: string, caret: number, known: Known): Suggesti
     return found.slice(0, MOST).map((value) => put(value, `${written(key, value)} `));
   }
   if (word === "") return [];
-  const begun = word.toLowerCase();
-  const keys = KEYS.filter((one) => one.startsWith(begun)).map((one) => put(`${one}:`, `${one}:`));
-  const metrics = known.metric.filter((one) => one.toLowerCase().includes(begun)).map((one) => put(`${one} >`, `${one} > `));
-  return [...keys, ...metrics].slice(0, MOST);
+  const extreme = EXTREMES.find((one) => word.startsWith(`${one}:`));
+  const begun = word.slice(extreme === undefined ? 0 : extreme.length + 1).toLowerCase();
+  const keys = extreme === undefined ? [...KEYS, ...EXTREMES].filter((one) => one.startsWith(begun)) : [];
+  const found = known.metric.filter((one) => one.toLowerCase().includes(begun));
+  const metrics = found.map((one) => comparison(one, extreme));
+  return [...keys.map((one) => put(`${one}:`, `${one}:`)), ...metrics.map((one) => put(one, `${one} `))].slice(0, MOST);
+}
+
+/** The beginning of a comparison: the smallest value is good where it is small. */
+function comparison(metric: string, extreme: (typeof EXTREMES)[number] | undefined): string {
+  return `${extreme === undefined ? "" : `${extreme}:`}${metric} ${extreme === "min" ? "<" : ">"}`;
 }

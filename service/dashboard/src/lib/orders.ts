@@ -14,7 +14,16 @@ export const ORDERS = [
   { key: "duration", label: "shortest first" },
 ] as const;
 
-export type Order = (typeof ORDERS)[number]["key"];
+/** Orders by a metric, with their words: before a colon and the metric's name. */
+export const METRIC_ORDERS = [
+  { key: "-max", words: (name: string) => `largest ${name} first` },
+  { key: "min", words: (name: string) => `smallest ${name} first` },
+  { key: "-metric", words: (name: string) => `newest ${name}, largest first` },
+  { key: "metric", words: (name: string) => `newest ${name}, smallest first` },
+] as const;
+
+type MetricOrder = `${(typeof METRIC_ORDERS)[number]["key"]}:${string}`;
+export type Order = (typeof ORDERS)[number]["key"] | MetricOrder;
 
 /** The orders that a click on a column's head gives, the first one first. */
 const BY_COLUMN: Partial<Record<Column | "name", readonly [Order, Order]>> = {
@@ -26,7 +35,14 @@ const BY_COLUMN: Partial<Record<Column | "name", readonly [Order, Order]>> = {
 };
 
 export function orderOf(text: unknown): Order {
+  if (metricOf(text) !== null) return text as MetricOrder;
   return ORDERS.find(({ key }) => key === text)?.key ?? "newest";
+}
+
+/** The metric that an order goes by; null if it goes by something else. */
+export function metricOf(order: unknown): string | null {
+  const [key, name] = typeof order === "string" ? order.split(/:(.*)/s) : [];
+  return METRIC_ORDERS.some((one) => one.key === key) && name !== undefined && name !== "" ? name : null;
 }
 
 /** The order after a click on a column's head; null where the list has none by it. */

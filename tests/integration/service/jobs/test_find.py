@@ -23,11 +23,12 @@ MEMBER = Caller(
     user_id="user-1", name="u1", admin=False, scopes=frozenset(), node=None, token_id="-", projects=frozenset({"p1"})
 )
 LOSSES = [metric_filter.parse("loss<0.5"), metric_filter.parse("loss>0.2")]
+BEST = [metric_filter.parse("min:loss<0.2"), metric_filter.parse("max:loss>0.9")]
 STATES = (JobState.QUEUED, JobState.RUNNING, JobState.SUCCEEDED, JobState.FAILED)
 
 
 def add_jobs(db: Database) -> None:
-    """Jobs of three users in three projects, with up to two tags, and a metric's newest value for most."""
+    """Jobs of three users in three projects, with up to two tags, and a metric's values for most."""
     box.add_people(db)
     like, chance = box.add_job(db), random.Random(5)
     with db.write() as tx:
@@ -46,7 +47,9 @@ def add_jobs(db: Database) -> None:
                 attempt = {"id": new_id("att"), "job_id": job["id"], "number": 1, "state": "exited", "created_us": 1}
                 tx.execute(insert(Attempt), [attempt])
                 of = {"job_id": job["id"], "number": number, "attempt_id": attempt["id"], "attempt": 1}
-                values = {"name": "loss", "last_value": chance.random()}
+                last, apart = chance.random(), chance.random()
+                ends = {"min_value": last * apart, "max_value": 1 - (1 - last) * apart}
+                values = {"name": "loss", "last_value": last, **ends}
                 tx.execute(
                     insert(MetricSeries), [{**of, **values, "stream": f"{rank}", "rank": rank} for rank in (0, 1)]
                 )
@@ -63,9 +66,14 @@ def passing(db: Database, caller: Caller, filters: find.Filters) -> list[tuple[i
     """Numbers and states of the jobs that pass, by a look at each of them."""
     with db.read() as tx:
         jobs = tx.execute(select(Job.number, Job.name, Job.state, Job.project, Job.tags, User.name).join(User)).all()
-        losses = dict(
-            tx.execute(select(MetricSeries.number, MetricSeries.last_value).where(MetricSeries.rank == 0)).all()  # type: ignore[arg-type]
-        )
+        columns = (MetricSeries.number, MetricSeries.min_value, MetricSeries.last_value, MetricSeries.max_value)
+        losses = {row.number: row for row in tx.execute(select(*columns).where(MetricSeries.rank == 0))}
+
+    def has(number: int, wanted: metric_filter.MetricFilter) -> bool:
+        if number not in losses:
+            return False
+        value: float = getattr(losses[number], f"{wanted.which}_value")
+        return value < wanted.value if wanted.operator == "<" else value > wanted.value
 
     def passes(number: int, name: str, state: str, project: str, tags: list[str], user: str) -> bool:
         return all(
@@ -76,8 +84,7 @@ def passing(db: Database, caller: Caller, filters: find.Filters) -> list[tuple[i
                 filters.project in (None, project),
                 not filters.tag or set(filters.tag) & {*tags, *([] if tags else [""])},
                 filters.q is None or filters.q in name,
-                not filters.metric or losses.get(number, 1.0) < filters.metric[0].value,
-                len(filters.metric) < 2 or losses.get(number, 0.0) > filters.metric[1].value,
+                all(has(number, wanted) for wanted in filters.metric),
                 filters.before is None or number < filters.before,
                 filters.after is None or number > filters.after,
             )
@@ -93,7 +100,9 @@ FILTERS = st.builds(
     project=st.sampled_from([None, "p0", "p1"]),
     tag=st.lists(st.sampled_from(["a", "b", ""]), max_size=2, unique=True),
     q=st.sampled_from([None, "bert", "unet", "t-u", "e"]),
-    metric=st.sampled_from([[], [metric_filter.parse("loss<0.5")], [metric_filter.parse("loss<0.02")], LOSSES]),
+    metric=st.sampled_from(
+        [[], [metric_filter.parse("loss<0.5")], [metric_filter.parse("loss<0.02")], LOSSES, BEST, BEST[1:]]
+    ),
     before=st.sampled_from([None, 60]),
     after=st.sampled_from([None, 30]),
 )

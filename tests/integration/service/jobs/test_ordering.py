@@ -1,19 +1,22 @@
 """Lists of jobs by a column, page by page, on both databases."""
 
 import random
-from typing import Any, get_args
+from typing import Any
 
 import pytest
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, insert, select, update
 
 from service.db.engine import Database
-from service.db.models import Job
+from service.db.models import Attempt, Job, MetricSeries
 from service.errors import ProblemError
 from service.jobs import find, ordering
 from tests.support import box
 from tests.support.submissions import ADA
+from torchyard.ids import new_id
 
 NOW = 10_000
+BY_COLUMN = [f"{sign}{column}" for sign in ("", "-") for column in ("name", "user", "priority", "duration")]
+BY_METRIC = [f"{sign}{which}:loss" for sign in ("", "-") for which in ("metric", "min", "max")]
 
 
 @pytest.fixture
@@ -32,9 +35,26 @@ def jobs(db: Database) -> Database:
     return db
 
 
-def pages(tx: Connection, order: ordering.Order, limit: int, filters: find.Filters) -> list[int]:
+@pytest.fixture
+def measured(jobs: Database) -> Database:
+    """The same with a metric of most: newest values of several attempts, ranks and trackers, some of them alike."""
+    chance = random.Random(6)
+    with jobs.write() as tx:
+        for job, number in tx.execute(select(Job.id, Job.number)).all():
+            for attempt in range(1, chance.randrange(4)):
+                row = {"id": new_id("att"), "job_id": job, "number": attempt, "state": "exited", "created_us": 1}
+                tx.execute(insert(Attempt), [row])
+                last = chance.choice([None, 0.25, 0.5, 0.75])
+                ends = {"min_value": -0.5, "max_value": chance.choice([1.0, 2.0])} if last else {}
+                of = {"job_id": job, "number": number, "attempt_id": row["id"], "attempt": attempt, "name": "loss"}
+                for stream, rank, value in (("own", 0, last), ("tracker", 0, last), ("other", 1, 9.0)):
+                    tx.execute(insert(MetricSeries).values(**of, stream=stream, rank=rank, last_value=value, **ends))
+    return jobs
+
+
+def pages(tx: Connection, text: str, limit: int, filters: find.Filters) -> list[int]:
     found: list[int] = []
-    cursor = None
+    order, cursor = ordering.parse(text), None
     for later in range(20):
         span = find.Span(limit=limit, cursor=cursor)
         # What runs gets older while one turns the pages.
@@ -45,7 +65,7 @@ def pages(tx: Connection, order: ordering.Order, limit: int, filters: find.Filte
     raise AssertionError("the pages have no end")
 
 
-def expected(tx: Connection, order: ordering.Order) -> list[int]:
+def expected(tx: Connection, order: str) -> list[int]:
     columns = (Job.number, Job.name, Job.user_id, Job.priority, Job.started_us, Job.ended_us)
 
     def key(row: Any) -> Any:
@@ -59,14 +79,39 @@ def expected(tx: Connection, order: ordering.Order) -> list[int]:
     return [row[0] for value in values for row in newest if key(row) == value]
 
 
-@pytest.mark.parametrize("order", get_args(ordering.Order))
-def test_pages_follow_each_other_in_the_order_of_a_column(jobs: Database, order: ordering.Order) -> None:
+@pytest.mark.parametrize("order", BY_COLUMN)
+def test_pages_follow_each_other_in_the_order_of_a_column(jobs: Database, order: str) -> None:
     with jobs.read() as tx:
         whole = expected(tx, order)
         for limit in (1, 5, 12):
             assert pages(tx, order, limit, find.Filters()) == whole
-        rows, _ = ordering.page(tx, ADA, find.Filters(), find.Span(limit=3, offset=4), order, NOW)
+        rows, _ = ordering.page(tx, ADA, find.Filters(), find.Span(limit=3, offset=4), ordering.parse(order), NOW)
         assert [row.number for row in rows] == whole[4:7]
+
+
+def expected_by_metric(tx: Connection, order: str) -> list[int]:
+    which = {"metric": "last_value", "min": "min_value", "max": "max_value"}[order.removeprefix("-").split(":")[0]]
+    query = select(MetricSeries.number, getattr(MetricSeries, which)).where(MetricSeries.rank == 0)
+    values = dict(tx.execute(query.order_by(MetricSeries.attempt)).all())  # type: ignore[arg-type]
+    newest = list(tx.scalars(select(Job.number).order_by(Job.number.desc())))
+    has = [number for number in newest if values.get(number) is not None]
+    ordered = sorted(has, key=lambda number: values[number] * (-1 if order.startswith("-") else 1))
+    return [*ordered, *(number for number in newest if number not in has)]
+
+
+@pytest.mark.parametrize("order", BY_METRIC)
+def test_jobs_without_the_metric_come_last(measured: Database, order: str) -> None:
+    with measured.read() as tx:
+        whole = expected_by_metric(tx, order)
+        for limit in (1, 5, 12):
+            assert pages(tx, order, limit, find.Filters()) == whole
+        for offset in range(12):
+            span = find.Span(limit=3, offset=offset)
+            rows, _ = ordering.page(tx, ADA, find.Filters(), span, ordering.parse(order), NOW)
+            assert [row.number for row in rows] == whole[offset : offset + 3]
+        bobs = set(tx.scalars(select(Job.number).where(Job.user_id == "user-bob")))
+        assert pages(tx, order, 2, find.Filters(user="bob")) == [each for each in whole if each in bobs]
+        assert pages(tx, "max:accuracy", 5, find.Filters()) == sorted(whole, reverse=True)
 
 
 def test_filters_hold_in_such_an_order(jobs: Database) -> None:
@@ -78,8 +123,10 @@ def test_filters_hold_in_such_an_order(jobs: Database) -> None:
         assert pages(tx, "-priority", 2, find.Filters(q="bert")) == [each for each in whole if each in bert]
 
 
-@pytest.mark.parametrize("cursor", ["7", "", "W10=", "WyJhIiwxLDFd", "WzEsMSwwXXg=", "é"])
-def test_a_cursor_of_another_list_is_refused(jobs: Database, cursor: str) -> None:
+@pytest.mark.parametrize("order", ["priority", "max:loss"])
+@pytest.mark.parametrize("cursor", ["7", "", "W10=", "WyJhIiwxLDFd", "WzEsMSwwXXg=", "W3RydWUsMSwxXQ==", "é"])
+def test_a_cursor_of_another_list_is_refused(jobs: Database, order: str, cursor: str) -> None:
+    span = find.Span(limit=1, cursor=cursor)
     with jobs.read() as tx, pytest.raises(ProblemError) as refused:
-        ordering.page(tx, ADA, find.Filters(), find.Span(limit=1, cursor=cursor), "priority", NOW)
+        ordering.page(tx, ADA, find.Filters(), span, ordering.parse(order), NOW)
     assert refused.value.errors[0].field == "cursor"

@@ -605,6 +605,8 @@ def test_a_list_by_a_column(live_service: Live) -> None:
     assert numbers(live_service, order="-name", cursor=page["next"]) == [2]
     wrong = live_service.client.get(JOBS, params={"order": "-name", "cursor": "3"})
     assert problem(wrong) == (422, "invalid-request", ["cursor"])
+    unknown = live_service.client.get(JOBS, params={"order": "colour"})
+    assert problem(unknown) == (422, "invalid-request", ["order"])
 
 
 def test_the_jobs_of_a_sweep_by_its_number_id_or_name(live_service: Live) -> None:
@@ -639,6 +641,8 @@ def test_jobs_by_a_metrics_newest_value(live_service: Live) -> None:
     assert found("val/accuracy>0.2", "val/accuracy<0.95") == [2]
     assert found("val/accuracy=0.7") == []  # an earlier attempt's
     assert found("val/loss>0") == []
+    assert numbers(live_service, order="-metric:val/accuracy") == [1, 2, 3, 4]
+    assert numbers(live_service, order="metric:val/accuracy", offset=1) == [2, 1, 4]
     for wrong in ("val/accuracy", "> 0.9", "val/accuracy>high", "a>1>2"):
         assert problem(live_service.client.get(JOBS, params={"metric": wrong})) == (422, "invalid-request", ["metric"])
     counts = live_service.client.get(f"{JOBS}/counts", params={"metric": "val/accuracy>0.9"}).json()
