@@ -1,10 +1,11 @@
+import { t } from "@lingui/core/macro";
 import { useEffect, useMemo, useRef, useState } from "react";
 import uPlot from "uplot";
 
 import type { Series } from "../api/types";
 import type { Range } from "../lib/buckets";
 import { lineColor } from "../lib/colors";
-import { metric, tick } from "../lib/format";
+import { metric, number, tick } from "../lib/format";
 import { type Axis, labels as labelsOf, smooth, type Table, toTable } from "../lib/series";
 import { useTheme } from "../lib/theme";
 import { duration, moment } from "../lib/time";
@@ -75,7 +76,7 @@ export function Chart(props: Props) {
         <span className="chart-at">{where(table, hovered, axis, clock)}</span>
         {actions !== undefined && <ChartMenu title={title} actions={actions} onExport={save} />}
       </figcaption>
-      <div ref={place} className="chart-canvas" role="img" aria-label={`Chart of ${names.join(", ")}`} />
+      <div ref={place} className="chart-canvas" role="img" aria-label={t`Chart of ${{ title: names.join(", ") }}`} />
       <Legend {...props} labels={labels} places={places} drawn={drawn} table={table} hovered={hovered} />
     </figure>
   );
@@ -120,8 +121,8 @@ function where(table: Table, index: number | null, axis: Axis, clock: boolean): 
   const [first, last] = table.spans.get(x) ?? [x, x];
   if (clock) return moment(new Date(x * 1000).toISOString());
   if (axis === "time") return duration(x);
-  const from = first.toLocaleString();
-  return first === last ? `step ${from}` : `steps ${from} to ${last.toLocaleString()}`;
+  const from = number(first);
+  return first === last ? t`step ${{ step: from }}` : t`steps ${from} to ${{ to: number(last) }}`;
 }
 
 /** The value under the pointer, or the nearest before it; without a pointer the last one. */
@@ -147,7 +148,8 @@ function valueOfRow(table: Table, column: number, index: number, words: (value: 
   const value = line[row];
   if (typeof value !== "number") return "–";
   const { min, max } = table.held[column]?.get(table.x[row] ?? NaN) ?? { min: value, max: value };
-  return min === max ? words(value) : `${words(value)} (${words(min)} to ${words(max)})`;
+  const [shown, low, high] = [words(value), words(min), words(max)];
+  return min === max ? shown : t`${shown} (${low} to ${high})`;
 }
 
 interface Inputs {

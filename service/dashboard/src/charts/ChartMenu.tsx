@@ -1,3 +1,4 @@
+import { t } from "@lingui/core/macro";
 import * as Menu from "@radix-ui/react-dropdown-menu";
 import { useState } from "react";
 
@@ -28,17 +29,17 @@ export function ChartMenu({ title, actions, onExport }: Props) {
   return (
     <>
       <Menu.Root modal={false}>
-        <Menu.Trigger className="button small ghost chart-menu" aria-label={`More for ${title}`}>⋯</Menu.Trigger>
+        <Menu.Trigger className="button small ghost chart-menu" aria-label={t`More for ${title}`}>⋯</Menu.Trigger>
         <Menu.Portal>
           <Menu.Content className="menu" align="end">
-            <Item label={actions.pinned ? "Unpin" : "Pin to the top"} onSelect={actions.onPin} />
-            {actions.onFull !== undefined && <Item label="Full screen" onSelect={actions.onFull} />}
-            <Item label="Set the vertical range" onSelect={() => setAsking(true)} />
-            {actions.range !== null && <Item label="Reset the vertical range" onSelect={() => actions.onRange(null)} />}
+            <Item label={actions.pinned ? t`Unpin` : t`Pin to the top`} onSelect={actions.onPin} />
+            {actions.onFull !== undefined && <Item label={t`Full screen`} onSelect={actions.onFull} />}
+            <Item label={t`Set the vertical range`} onSelect={() => setAsking(true)} />
+            {actions.range !== null && <Item label={t`Reset the vertical range`} onSelect={() => actions.onRange(null)} />}
             <Menu.Separator className="menu-line" />
-            <Item label="Save as PNG" onSelect={() => onExport("png")} />
-            <Item label="Save as SVG" onSelect={() => onExport("svg")} />
-            <Item label="Save as CSV" onSelect={() => onExport("csv")} />
+            <Item label={t`Save as PNG`} onSelect={() => onExport("png")} />
+            <Item label={t`Save as SVG`} onSelect={() => onExport("svg")} />
+            <Item label={t`Save as CSV`} onSelect={() => onExport("csv")} />
           </Menu.Content>
         </Menu.Portal>
       </Menu.Root>
@@ -62,9 +63,15 @@ function RangeDialog({ title, actions, onClose }: { title: string; actions: Char
     onClose();
   };
   return (
-    <Dialog title={`Vertical range of ${title}`} confirm="Set it" busy={!valid} onConfirm={confirm} onClose={onClose}>
-      <Field label="From" inputMode="decimal" value={low} onChange={setLow} />
-      <Field label="To" inputMode="decimal" value={high} onChange={setHigh} />
+    <Dialog
+      title={t`Vertical range of ${title}`}
+      confirm={t`Set it`}
+      busy={!valid}
+      onConfirm={confirm}
+      onClose={onClose}
+    >
+      <Field label={t`From`} inputMode="decimal" value={low} onChange={setLow} />
+      <Field label={t`To`} inputMode="decimal" value={high} onChange={setHigh} />
     </Dialog>
   );
 }

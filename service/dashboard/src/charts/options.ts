@@ -148,8 +148,7 @@ function lines(shape: Shape, look: Look): uPlot.Series[] {
     points: { size: 5, fill: color(index) },
   }));
   if (!shape.smoothed) return raw;
-  const smooth = shape.labels.map((label, index): uPlot.Series => ({
-    label: `${label} smoothed`,
+  const smooth = shape.labels.map((_, index): uPlot.Series => ({
     stroke: color(index),
     width: 2,
     points: { show: false },
@@ -159,9 +158,10 @@ function lines(shape: Shape, look: Look): uPlot.Series[] {
 
 /** The lower and the upper edges of the bands, which follow the lines: thin, so that a peak one pixel wide is seen. */
 function edges({ labels, places }: Shape, look: Look): uPlot.Series[] {
-  return labels.flatMap((label, index) => ["low", "high"].map((edge): uPlot.Series => (
-    { label: `${label} ${edge}`, width: 1, stroke: faded(look, places[index] ?? index, 45), points: { show: false } }
-  )));
+  return labels.flatMap((_, index) => {
+    const edge: uPlot.Series = { width: 1, stroke: faded(look, places[index] ?? index, 45), points: { show: false } };
+    return [edge, { ...edge }];
+  });
 }
 
 function faded(look: Look, index: number, percent: number): string {

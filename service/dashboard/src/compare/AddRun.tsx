@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { useState } from "react";
 
 import { parseRefs } from "../lib/runs";
@@ -15,10 +17,10 @@ export function AddRun({ refs, onChange }: { refs: readonly string[]; onChange: 
       }}
     >
       <label>
-        <span className="visually-hidden">Numbers of jobs to add</span>
-        <input value={text} placeholder="Add runs: 12, 14" onChange={({ target }) => setText(target.value)} />
+        <span className="visually-hidden"><Trans>Numbers of jobs to add</Trans></span>
+        <input value={text} placeholder={t`Add runs: 12, 14`} onChange={({ target }) => setText(target.value)} />
       </label>
-      <button type="submit" className="button" disabled={parseRefs(text).length === 0}>Add</button>
+      <button type="submit" className="button" disabled={parseRefs(text).length === 0}><Trans>Add</Trans></button>
     </form>
   );
 }

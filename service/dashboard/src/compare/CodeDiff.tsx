@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { useMemo, useState } from "react";
 
 import { SHOWN_BYTES, useCodeText } from "../api/compare";
@@ -20,7 +22,7 @@ interface Changed {
 /** Files that two jobs do not have alike, each with its lines once it is opened. */
 export function CodeDiff({ before, after }: { before: Code; after: Code }) {
   const changed = useMemo(() => changes(before.files, after.files), [before.files, after.files]);
-  if (changed.length === 0) return <p className="soft pad">The code is the same.</p>;
+  if (changed.length === 0) return <p className="soft pad"><Trans>The code is the same.</Trans></p>;
   return (
     <ul className="code-diff">
       {changed.map((file, at) => (
@@ -48,13 +50,15 @@ interface Props {
   open: boolean;
 }
 
+const CHANGES = { added: t`added`, removed: t`removed`, changed: t`changed` } as const;
+
 function FileDiff({ file, before, after, open }: Props) {
   const [opened, setOpened] = useState(open);
-  const word = file.before === null ? "added" : file.after === null ? "removed" : "changed";
+  const change = file.before === null ? "added" : file.after === null ? "removed" : "changed";
   return (
     <li>
       <details open={opened} onToggle={({ currentTarget }) => setOpened(currentTarget.open)}>
-        <summary><span className="badge" data-change={word}>{word}</span> {file.path}</summary>
+        <summary><span className="badge" data-change={change}>{CHANGES[change]}</span> {file.path}</summary>
         {opened && <Lines file={file} before={before} after={after} />}
       </details>
     </li>
@@ -69,14 +73,18 @@ function Lines({ file, before, after }: Omit<Props, "open">) {
     () => (first === undefined || second === undefined ? undefined : diffLines(first, second)), [first, second],
   );
   const size = Math.max(sizeOf(file.before), sizeOf(file.after));
-  if (size > SHOWN_BYTES) return <p className="soft pad">{bytes(size)} are too much to be shown.</p>;
-  if ([first, second].some((text) => text?.includes("\0"))) return <p className="soft pad">This is no text.</p>;
+  if (size > SHOWN_BYTES) {
+    return <p className="soft pad"><Trans>{{ size: bytes(size) }} are too much to be shown.</Trans></p>;
+  }
+  if ([first, second].some((text) => text?.includes("\0"))) {
+    return <p className="soft pad"><Trans>This is no text.</Trans></p>;
+  }
   return (
     <>
       <Notice error={old.error ?? now.error} />
-      {lines === undefined && <p className="soft pad">Reading…</p>}
-      {lines === null && <p className="soft pad">Only the file’s mode differs.</p>}
-      {lines && <DiffLines lines={lines} label={`Changes of ${file.path}`} />}
+      {lines === undefined && <p className="soft pad"><Trans>Reading…</Trans></p>}
+      {lines === null && <p className="soft pad"><Trans>Only the file’s mode differs.</Trans></p>}
+      {lines && <DiffLines lines={lines} label={t`Changes of ${{ path: file.path }}`} />}
     </>
   );
 }

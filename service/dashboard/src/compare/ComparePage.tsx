@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useCallback, useMemo, useState } from "react";
 
@@ -18,9 +20,11 @@ import type { CompareSearch } from "./search";
 import { useSettledView } from "./useSettledView";
 import { View } from "./view";
 
-const AXES = [{ key: "step", label: "Steps" }, { key: "time", label: "Time" }] as const;
-const SCALES = [{ key: "linear", label: "Linear" }, { key: "log", label: "Log" }] as const;
-const SMOOTHING = [{ key: "off", label: "Raw" }, { key: "on", label: "Smooth" }] as const;
+const AXES = [{ key: "step", label: t`Steps` }, { key: "time", label: t`Time` }] as const;
+const SCALES = [
+  { key: "linear", label: t`Linear` }, { key: "log", label: t({ message: "Log", context: "scale" }) },
+] as const;
+const SMOOTHING = [{ key: "off", label: t`Raw` }, { key: "on", label: t`Smooth` }] as const;
 const WEIGHT = 0.9;
 /** Metrics that are shown until others are chosen. */
 const FIRST = 10;
@@ -35,7 +39,7 @@ export function ComparePage() {
     search: (before) => ({ ...before, ...next }), replace: true,
   });
   const items = found.data?.items ?? [];
-  useTitle(refs.length > 0 ? `${refs.length} runs compared` : "Compare");
+  useTitle(refs.length > 0 ? t`${{ count: refs.length }} runs compared` : t`Compare`);
   const setRefs = (next: readonly string[]) => change({ jobs: next.join(",") || undefined });
   const missing = found.data === undefined || found.isPlaceholderData
     ? []
@@ -43,12 +47,14 @@ export function ComparePage() {
   return (
     <div className="job-page">
       <header className="compare-head">
-        <h1>Compare</h1>
+        <h1><Trans>Compare</Trans></h1>
         <AddRun refs={refs} onChange={setRefs} />
       </header>
       <Notice error={found.error} />
       {missing.length > 0 && (
-        <p className="notice" role="status">No job that you may see has the number {missing.join(", ")}.</p>
+        <p className="notice" role="status">
+          <Trans>No job that you may see has the number {{ numbers: missing.join(", ") }}.</Trans>
+        </p>
       )}
       {refs.length === 0 && <Empty />}
       {items.length > 0 && (
@@ -66,7 +72,9 @@ export function ComparePage() {
 function Empty() {
   return (
     <p className="panel pad soft">
-      Add runs by number above, or tick them in the table of jobs. A sweep’s page compares all of its trials.
+      <Trans>
+        Add runs by number above, or tick them in the table of jobs. A sweep’s page compares all of its trials.
+      </Trans>
     </p>
   );
 }
@@ -100,12 +108,12 @@ function Compared({ jobs, search, onSearch, onRemove }: Props) {
   return (
     <>
       <Panel
-        title="Curves"
+        title={t`Curves`}
         tools={(
           <>
             <MetricChoice names={names} chosen={wanted} onChange={(next) => onSearch({ metrics: next.join(",") })} />
             <Segments
-              label="Axis"
+              label={t`Axis`}
               options={AXES}
               value={axis}
               onChange={(next) => {
@@ -113,20 +121,27 @@ function Compared({ jobs, search, onSearch, onRemove }: Props) {
                 onSearch({ axis: next });
               }}
             />
-            <Segments label="Scale" options={SCALES} value={search.scale ?? "linear"} onChange={(scale) => onSearch({ scale })} />
             <Segments
-              label="Smoothing"
+              label={t`Scale`}
+              options={SCALES}
+              value={search.scale ?? "linear"}
+              onChange={(scale) => onSearch({ scale })}
+            />
+            <Segments
+              label={t`Smoothing`}
               options={SMOOTHING}
               value={search.smooth ?? "off"}
               onChange={(smooth) => onSearch({ smooth })}
             />
             {range !== null && (
-              <button type="button" className="button small" onClick={() => view.show(null)}>Show all</button>
+              <button type="button" className="button small" onClick={() => view.show(null)}>
+                <Trans>Show all</Trans>
+              </button>
             )}
           </>
         )}
       >
-        {names.length === 0 && <p className="soft pad">None of these runs has reported a metric.</p>}
+        {names.length === 0 && <p className="soft pad"><Trans>None of these runs has reported a metric.</Trans></p>}
         <div className="charts">
           {wanted.map((name) => (
             <RunsChart
@@ -143,8 +158,10 @@ function Compared({ jobs, search, onSearch, onRemove }: Props) {
           ))}
         </div>
         <p className="faint compare-hint">
-          Drag to zoom, Shift and drag to move, double-click for all. A line is the mean of each part; with eight runs
-          or fewer a band holds all of its points.
+          <Trans>
+            Drag to zoom, Shift and drag to move, double-click for all. A line is the mean of each part; with eight runs
+            or fewer a band holds all of its points.
+          </Trans>
         </p>
       </Panel>
       <RunsTable

@@ -1,9 +1,10 @@
+import { t } from "@lingui/core/macro";
+import { Plural, Trans } from "@lingui/react/macro";
 import { useMemo, useState } from "react";
 
 import { useCode, useEnvironments } from "../api/compare";
 import type { CodeFile, Job } from "../api/types";
 import { type Difference, differences, isEnvironment } from "../lib/differences";
-import { plural } from "../lib/format";
 import { packageDifferences } from "../lib/packages";
 import type { Run } from "../lib/runs";
 import { Notice } from "../ui/Notice";
@@ -12,10 +13,10 @@ import { Segments } from "../ui/Segments";
 import { CodeDiff } from "./CodeDiff";
 
 const KINDS = [
-  { key: "spec", label: "Spec" }, { key: "code", label: "Code" }, { key: "environment", label: "Environment" },
+  { key: "spec", label: t`Spec` }, { key: "code", label: t`Code` }, { key: "environment", label: t`Environment` },
 ] as const;
 type Kind = (typeof KINDS)[number]["key"];
-const SAME_FIELDS = "All runs have the same variables and environment in their specs.";
+const SAME_FIELDS = t`All runs have the same variables and environment in their specs.`;
 /** Runs that are named for one value. */
 const NAMED = 12;
 
@@ -30,10 +31,13 @@ export function Differences({ jobs, runs }: Props) {
   const found = useMemo(() => differences(jobs.map(withParameters)), [jobs]);
   const shown = found.filter(({ path }) => isEnvironment(path) === (kind === "environment"));
   return (
-    <Panel title="What differs" tools={<Segments label="Differences of" options={KINDS} value={kind} onChange={setKind} />}>
+    <Panel
+      title={t`What differs`}
+      tools={<Segments label={t`Differences of`} options={KINDS} value={kind} onChange={setKind} />}
+    >
       {kind === "code"
         ? <CodeDifferences jobs={jobs} runs={runs} />
-        : <Fields found={shown} runs={runs} none={kind === "spec" ? "All runs have the same spec." : SAME_FIELDS} />}
+        : <Fields found={shown} runs={runs} none={kind === "spec" ? t`All runs have the same spec.` : SAME_FIELDS} />}
       {kind === "environment" && <PackageDifferences jobs={jobs} runs={runs} />}
     </Panel>
   );
@@ -52,7 +56,7 @@ interface FieldsProps {
   absent?: string;
 }
 
-function Fields({ found, runs, none, absent = "not set" }: FieldsProps) {
+function Fields({ found, runs, none, absent = t`not set` }: FieldsProps) {
   if (found.length === 0) return <p className="soft pad">{none}</p>;
   return (
     <dl className="differences">
@@ -77,20 +81,24 @@ function PackageDifferences({ jobs, runs }: Props) {
   const error = asked.find((one) => one.error !== null)?.error;
   if (error !== undefined) return <Notice error={error} />;
   const found = asked.flatMap(({ data }) => (data === undefined ? [] : [data.environment]));
-  if (found.length < jobs.length) return <p className="soft pad">Reading…</p>;
+  if (found.length < jobs.length) return <p className="soft pad"><Trans>Reading…</Trans></p>;
   const unknown = found.filter((one) => one === null).length;
   return (
     <>
-      <h3 className="environment-head">Installed packages</h3>
+      <h3 className="environment-head"><Trans>Installed packages</Trans></h3>
       {unknown < jobs.length && (
         <Fields
           found={packageDifferences(found)}
           runs={runs}
-          none="Python and packages are the same."
-          absent="not installed"
+          none={t`Python and packages are the same.`}
+          absent={t`not installed`}
         />
       )}
-      {unknown > 0 && <p className="faint pad">They are not known of {plural(unknown, "run")}.</p>}
+      {unknown > 0 && (
+        <p className="faint pad">
+          <Plural value={unknown} one="They are not known of # run." other="They are not known of # runs." />
+        </p>
+      )}
     </>
   );
 }
@@ -102,7 +110,7 @@ function Chips({ runs }: { runs: readonly Run[] }) {
       {runs.slice(0, NAMED).map(({ job, color }) => (
         <span key={job.id} title={job.name}><i style={{ background: color }} aria-hidden="true" />{job.number}</span>
       ))}
-      {runs.length > NAMED && <span className="faint">and {runs.length - NAMED} more</span>}
+      {runs.length > NAMED && <span className="faint"><Trans>and {{ count: runs.length - NAMED }} more</Trans></span>}
     </span>
   );
 }
@@ -110,11 +118,13 @@ function Chips({ runs }: { runs: readonly Run[] }) {
 /** The files of each run against those of the first. */
 function CodeDifferences({ jobs, runs }: Props) {
   const codes = useCode(useMemo(() => jobs.map((job) => job.id), [jobs]));
-  if (jobs.length < 2) return <p className="soft pad">Add a second run to see how their code differs.</p>;
+  if (jobs.length < 2) {
+    return <p className="soft pad"><Trans>Add a second run to see how their code differs.</Trans></p>;
+  }
   const error = codes.find((code) => code.error !== null)?.error;
   if (error !== undefined) return <Notice error={error} />;
   const files = codes.flatMap((code) => (code.data === undefined ? [] : [code.data]));
-  if (files.length < jobs.length) return <p className="soft pad">Reading…</p>;
+  if (files.length < jobs.length) return <p className="soft pad"><Trans>Reading…</Trans></p>;
   return <CodePairs jobs={jobs} runs={runs} files={files} />;
 }
 
@@ -124,21 +134,28 @@ function CodePairs({ jobs, runs, files }: Props & { files: readonly CodeFile[][]
   const differing = runs.filter(({ index }) => !isSame(base, files[index] ?? []));
   const other = differing.find(({ index }) => index === chosen) ?? differing[0];
   if (before === undefined || other === undefined) {
-    return <p className="soft pad">{base.length === 0 ? "No run was submitted with a snapshot." : "All runs have the same code."}</p>;
+    return (
+      <p className="soft pad">
+        {base.length === 0 ? t`No run was submitted with a snapshot.` : t`All runs have the same code.`}
+      </p>
+    );
   }
+  const { number } = before;
+  const choice = (
+    <select
+      aria-label={t`Run whose code is compared`}
+      value={other.index}
+      onChange={({ target }) => setChosen(Number(target.value))}
+    >
+      {differing.map(({ job, index }) => <option key={job.id} value={index}>{job.number} {job.name}</option>)}
+    </select>
+  );
   return (
     <>
       <p className="pad compare-code">
-        Run {before.number} against{" "}
-        <select
-          aria-label="Run whose code is compared"
-          value={other.index}
-          onChange={({ target }) => setChosen(Number(target.value))}
-        >
-          {differing.map(({ job, index }) => <option key={job.id} value={index}>{job.number} {job.name}</option>)}
-        </select>
+        <Trans>Run {number} against {choice}</Trans>
         <span className="faint">
-          {differing.length} of {jobs.length} runs have other code than {before.number}.
+          <Trans>{{ differing: differing.length }} of {{ all: jobs.length }} runs have other code than {number}.</Trans>
         </span>
       </p>
       <CodeDiff

@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import * as Popover from "@radix-ui/react-popover";
 
 interface Props {
@@ -11,9 +13,11 @@ export function MetricChoice({ names, chosen, onChange }: Props) {
   const shown = names.filter((name) => chosen.includes(name));
   return (
     <Popover.Root>
-      <Popover.Trigger className="button small">{shown.length} of {names.length} metrics</Popover.Trigger>
+      <Popover.Trigger className="button small">
+        <Trans>{{ shown: shown.length }} of {{ all: names.length }} metrics</Trans>
+      </Popover.Trigger>
       <Popover.Portal>
-        <Popover.Content className="popover metric-choice" align="end" sideOffset={4} aria-label="Metrics">
+        <Popover.Content className="popover metric-choice" align="end" sideOffset={4} aria-label={t`Metrics`}>
           {names.map((name) => (
             <label key={name}>
               <input

@@ -1,10 +1,12 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from "react";
 import type uPlot from "uplot";
 
 import { useCurves } from "../api/compare";
 import type { Curves } from "../api/types";
 import type { Range } from "../lib/buckets";
-import { metric, tick } from "../lib/format";
+import { metric, number, tick } from "../lib/format";
 import { wordsOf } from "../lib/metricNames";
 import { type Grid, type Run, toGrid } from "../lib/runs";
 import type { Axis } from "../lib/series";
@@ -86,7 +88,7 @@ function Drawn({ name, runs, hidden, settings, view, range, version, onCurves }:
       <figcaption>
         <span className="chart-title">{name}</span>
         <span ref={readout} className="chart-at" />
-        {curves.isRough && curves.data !== undefined && <span className="badge">first look</span>}
+        {curves.isRough && curves.data !== undefined && <span className="badge"><Trans>first look</Trans></span>}
       </figcaption>
       <Notice error={curves.error} />
       <div
@@ -94,7 +96,7 @@ function Drawn({ name, runs, hidden, settings, view, range, version, onCurves }:
         className="chart-canvas"
         role="group"
         tabIndex={0}
-        aria-label={`Chart of ${name} of ${runs.length} runs; arrows move, plus and minus zoom, 0 shows all`}
+        aria-label={t`Chart of ${name} of ${{ count: runs.length }} runs; arrows move, plus and minus zoom, 0 shows all`}
         onKeyDown={onKeyDown}
       />
     </>
@@ -198,16 +200,17 @@ function told(
 ): string {
   if (grid === null || row === null) return "";
   const place = where(grid, axis, row);
-  const run = at === null ? undefined : runs[at];
+  const job = at === null ? undefined : runs[at]?.job;
   const value = at === null ? null : valueAt(grid, at, row, words);
-  return run === undefined || value === null ? place : `${run.job.number} ${run.job.name} ${value}, ${place}`;
+  return job === undefined || value === null ? place : t`${{ number: job.number }} ${{ name: job.name }} ${value}, ${place}`;
 }
 
 function where(grid: Grid, axis: Axis, row: number): string {
   const from = (grid.first + row) * grid.width;
-  if (axis === "time") return `after ${duration(from)}`;
+  if (axis === "time") return t`after ${{ time: duration(from) }}`;
   const last = from + grid.width - 1;
-  return grid.width === 1 ? `step ${from.toLocaleString()}` : `steps ${from.toLocaleString()} to ${last.toLocaleString()}`;
+  const step = number(from);
+  return grid.width === 1 ? t`step ${step}` : t`steps ${{ from: step }} to ${{ to: number(last) }}`;
 }
 
 /** The mean, and the bounds where it stands for several values. */
@@ -215,5 +218,6 @@ function valueAt(grid: Grid, at: number, row: number, words: (value: number) => 
   const mean = grid.mean[at]?.[row];
   if (typeof mean !== "number") return null;
   const [low, high] = [grid.low[at]?.[row] ?? mean, grid.high[at]?.[row] ?? mean];
-  return low === high ? words(mean) : `${words(mean)} (${words(low)} to ${words(high)})`;
+  const shown = words(mean);
+  return low === high ? shown : t`${shown} (${{ low: words(low) }} to ${{ high: words(high) }})`;
 }

@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Link } from "@tanstack/react-router";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { Fragment, useMemo, useRef, useState } from "react";
@@ -72,26 +74,28 @@ export function RunsTable({ jobs, runs, metrics, exact, hidden, onHidden, onRemo
   const tools = (
     <>
       {hidden.size > 0 && (
-        <button type="button" className="button small" onClick={() => onHidden(new Set())}>Show all runs</button>
+        <button type="button" className="button small" onClick={() => onHidden(new Set())}>
+          <Trans>Show all runs</Trans>
+        </button>
       )}
       <button type="button" className="button small" onClick={save}>CSV</button>
     </>
   );
   return (
-    <Panel title={`${jobs.length} runs`} tools={tools} className="table-panel">
-      <div ref={box} className="runs-scroll" tabIndex={0} role="region" aria-label="Runs and their metrics">
+    <Panel title={t`${{ count: jobs.length }} runs`} tools={tools} className="table-panel">
+      <div ref={box} className="runs-scroll" tabIndex={0} role="region" aria-label={t`Runs and their metrics`}>
         <table className="trials runs">
           <thead>
             <tr>
-              <th scope="col"><span className="visually-hidden">Shown</span></th>
-              {head({ key: "number" }, "No.", true)}
-              {head({ key: "name" }, "Run")}
-              {head({ key: "state" }, "State")}
-              {head({ key: "user" }, "User")}
+              <th scope="col"><span className="visually-hidden"><Trans>Shown</Trans></span></th>
+              {head({ key: "number" }, t`No.`, true)}
+              {head({ key: "name" }, t`Run`)}
+              {head({ key: "state" }, t`State`)}
+              {head({ key: "user" }, t`User`)}
               {metrics.map((name, at) => (
                 <Fragment key={name}>
-                  {head({ key: "final", metric: at }, `${name} final`, true)}
-                  {head({ key: "best", metric: at }, `best (${likelyMode(name)})`, true)}
+                  {head({ key: "final", metric: at }, t`${name} final`, true)}
+                  {head({ key: "best", metric: at }, likelyMode(name) === "max" ? t`best (max)` : t`best (min)`, true)}
                 </Fragment>
               ))}
             </tr>
@@ -111,7 +115,7 @@ export function RunsTable({ jobs, runs, metrics, exact, hidden, onHidden, onRemo
                       style={{ accentColor: run.color }}
                       checked={!hidden.has(run.index)}
                       onChange={() => toggle(run.index)}
-                      aria-label={`Show run ${job.number}`}
+                      aria-label={t`Show run ${{ number: job.number }}`}
                     />
                     <i className="run-color" style={{ background: run.color }} aria-hidden="true" />
                   </td>
@@ -121,7 +125,7 @@ export function RunsTable({ jobs, runs, metrics, exact, hidden, onHidden, onRemo
                     <button
                       type="button"
                       className="run-remove"
-                      aria-label={`Leave out run ${job.number}`}
+                      aria-label={t`Leave out run ${{ number: job.number }}`}
                       onClick={() => onRemove(job)}
                     >
                       ×

@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 
@@ -22,22 +24,28 @@ export function Actions({ job }: { job: Job }) {
     <div className="actions">
       <Requests job={job} allowed={allowed} />
       {allowed.has("edit") && (
-        <button type="button" className="button" onClick={() => setAsking("edit")}>Edit</button>
+        <button type="button" className="button" onClick={() => setAsking("edit")}><Trans>Edit</Trans></button>
       )}
       {allowed.has("rerun") && (
         <>
-          <button type="button" className="button" onClick={() => setAsking("rerun")}>Rerun</button>
-          <Link to="/submit" search={{ from: job.number }} className="button">Rerun with edits</Link>
+          <button type="button" className="button" onClick={() => setAsking("rerun")}><Trans>Rerun</Trans></button>
+          <Link to="/submit" search={{ from: job.number }} className="button"><Trans>Rerun with edits</Trans></Link>
         </>
       )}
       {allowed.has("share") && (
-        <button type="button" className="button" onClick={() => setAsking("share")}>Share a link…</button>
+        <button type="button" className="button" onClick={() => setAsking("share")}>
+          <Trans>Share a link…</Trans>
+        </button>
       )}
       {allowed.has("discard") && (
-        <button type="button" className="button" onClick={() => setAsking("discard")}>Discard files</button>
+        <button type="button" className="button" onClick={() => setAsking("discard")}>
+          <Trans>Discard files</Trans>
+        </button>
       )}
       {allowed.has("cancel") && (
-        <button type="button" className="button danger" onClick={() => setAsking("cancel")}>Cancel</button>
+        <button type="button" className="button danger" onClick={() => setAsking("cancel")}>
+          <Trans>Cancel</Trans>
+        </button>
       )}
       {asking !== null && <Question asked={asking} job={job} onClose={() => setAsking(null)} />}
     </div>
@@ -53,11 +61,15 @@ function Requests({ job, allowed }: { job: Job; allowed: ReadonlySet<Action> }) 
   return (
     <>
       {allowed.has("checkpoint") && (
-        <Button label={checkpoint.isSuccess ? "Checkpoint asked for" : "Checkpoint now"} change={checkpoint} id={job.id} />
+        <Button
+          label={checkpoint.isSuccess ? t`Checkpoint asked for` : t`Checkpoint now`}
+          change={checkpoint}
+          id={job.id}
+        />
       )}
-      {allowed.has("stacks") && <Button label="Dump stacks" change={dump} id={job.id} />}
-      {allowed.has("hold") && <Button label="Hold" change={hold} id={job.id} />}
-      {allowed.has("release") && <Button label="Release" change={release} id={job.id} />}
+      {allowed.has("stacks") && <Button label={t`Dump stacks`} change={dump} id={job.id} />}
+      {allowed.has("hold") && <Button label={t`Hold`} change={hold} id={job.id} />}
+      {allowed.has("release") && <Button label={t`Release`} change={release} id={job.id} />}
       <Notice error={checkpoint.error ?? dump.error ?? hold.error ?? release.error} />
     </>
   );
@@ -90,8 +102,8 @@ function CancelDialog({ job, onClose }: { job: Job; onClose: () => void }) {
   const confirm = () => cancel.mutate(job.id, { onSuccess: onClose });
   return (
     <Dialog
-      title={`Cancel job ${job.number}?`}
-      confirm="Cancel the job"
+      title={t`Cancel job ${{ number: job.number }}?`}
+      confirm={t`Cancel the job`}
       danger
       busy={cancel.isPending}
       onConfirm={confirm}
@@ -99,8 +111,8 @@ function CancelDialog({ job, onClose }: { job: Job; onClose: () => void }) {
     >
       <p>
         {job.state === "queued"
-          ? "It leaves the queue at once."
-          : `It is asked to save a checkpoint, then it is stopped and its ${many} are free. It can be rerun from there.`}
+          ? t`It leaves the queue at once.`
+          : t`It is asked to save a checkpoint, then it is stopped and its ${many} are free. It can be rerun from there.`}
       </p>
       <Notice error={cancel.error} />
     </Dialog>
@@ -112,13 +124,18 @@ function RerunDialog({ job, onClose }: { job: Job; onClose: () => void }) {
   const start = useStart(job, onClose);
   return (
     <Dialog
-      title={`Run job ${job.number} again?`}
-      confirm="Submit a new job"
+      title={t`Run job ${{ number: job.number }} again?`}
+      confirm={t`Submit a new job`}
       busy={start.isPending}
       onConfirm={() => start.run(chosen)}
       onClose={onClose}
     >
-      <StartChoice job={job} chosen={chosen} onChoose={setChosen} legend="The same spec is submitted as a new job." />
+      <StartChoice
+        job={job}
+        chosen={chosen}
+        onChoose={setChosen}
+        legend={t`The same spec is submitted as a new job.`}
+      />
       <Notice error={start.error} />
     </Dialog>
   );

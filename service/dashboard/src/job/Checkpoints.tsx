@@ -1,10 +1,12 @@
+import { plural, t } from "@lingui/core/macro";
+import { Plural, Trans } from "@lingui/react/macro";
 import { useState } from "react";
 
 import { fileUrl, useCheckpoints, useDeleteCheckpoint } from "../api/jobs";
 import { useMayChange, useSettings } from "../api/session";
 import type { Checkpoint, Job } from "../api/types";
 import { type Repeat, reasonsToKeep, repeated } from "../lib/checkpoints";
-import { bytes, metric, plural, UNKNOWN } from "../lib/format";
+import { bytes, metric, number, UNKNOWN } from "../lib/format";
 import { maySubmit } from "../lib/rights";
 import { isFinal } from "../lib/states";
 import { duration } from "../lib/time";
@@ -23,16 +25,22 @@ export function Checkpoints({ job }: { job: Job }) {
   const submits = maySubmit(useSettings().data, job.project);
   const shown = checkpoints.data?.toSorted((a, b) => b.step - a.step) ?? [];
   return (
-    <Panel title="Checkpoints" tools={<span className="faint">{bytes(job.storage.checkpoints)}</span>}>
+    <Panel title={t`Checkpoints`} tools={<span className="faint">{bytes(job.storage.checkpoints)}</span>}>
       <Notice error={checkpoints.error ?? start.error} />
       {checkpoints.data?.length === 0 && <NoCheckpoints over={isFinal(job.state)} />}
       {shown.length > 0 && (
-        <div className="checkpoints-box" tabIndex={0} role="group" aria-label="Table of checkpoints">
+        <div className="checkpoints-box" tabIndex={0} role="group" aria-label={t`Table of checkpoints`}>
           <table className="plain-table checkpoints">
             <thead>
               <tr>
-                <th>Step</th><th>Saved</th><th className="num">Size</th><th>Where</th><th>Kept as</th><th>Metrics</th>
-                <th>A rerun repeats</th><th><span className="visually-hidden">Actions</span></th>
+                <th><Trans>Step</Trans></th>
+                <th><Trans>Saved</Trans></th>
+                <th className="num"><Trans>Size</Trans></th>
+                <th><Trans>Where</Trans></th>
+                <th><Trans>Kept as</Trans></th>
+                <th><Trans>Metrics</Trans></th>
+                <th><Trans>A rerun repeats</Trans></th>
+                <th><span className="visually-hidden"><Trans>Actions</Trans></span></th>
               </tr>
             </thead>
             <tbody>
@@ -58,8 +66,11 @@ export function Checkpoints({ job }: { job: Job }) {
 function NoCheckpoints({ over }: { over: boolean }) {
   return (
     <p className="soft pad">
-      {over ? "This job saved no checkpoint." : "No checkpoint yet."} A script saves them with{" "}
-      <code>torchyard.checkpoint(step=step)</code>, and a job that has one can go on from there.
+      {over ? t`This job saved no checkpoint.` : t`No checkpoint yet.`}{" "}
+      <Trans>
+        A script saves them with <code>torchyard.checkpoint(step=step)</code>, and a job that has one can go on from
+        there.
+      </Trans>
     </p>
   );
 }
@@ -78,13 +89,17 @@ function Row({ checkpoint, keeps, repeat, onRerun, onDelete }: RowProps) {
   return (
     <tr>
       <th scope="row">
-        step {step.toLocaleString()}
+        <Trans>step {{ step: number(step) }}</Trans>
         <Files checkpoint={checkpoint} />
       </th>
-      <td><Time at={at} />{attempt > 1 && <div className="faint">attempt {attempt}</div>}</td>
+      <td><Time at={at} />{attempt > 1 && <div className="faint"><Trans>attempt {attempt}</Trans></div>}</td>
       <td className="num">{bytes(size)}</td>
-      <td><span className={`badge ${state}`} title={WHERE[state]}>{state}</span></td>
-      <td>{keeps.map((word) => <span key={word} className={`badge ${word}`} title={KEPT[word]}>{word}</span>)}</td>
+      <td><span className={`badge ${state}`} title={WHERE[state].title}>{WHERE[state].word}</span></td>
+      <td>
+        {keeps.map((key) => (
+          <span key={key} className={`badge ${key}`} title={KEPT[key]?.title}>{KEPT[key]?.word ?? key}</span>
+        ))}
+      </td>
       <td>
         {Object.entries(metrics).map(([name, value]) => (
           <div key={name}><span className="faint">{name}</span> {metric(value)}</div>
@@ -92,37 +107,51 @@ function Row({ checkpoint, keeps, repeat, onRerun, onDelete }: RowProps) {
       </td>
       <td>{repeat === null ? UNKNOWN : repeatWords(repeat)}</td>
       <td className="checkpoint-actions">
-        {onRerun !== null && <button type="button" className="button small" onClick={onRerun}>Rerun from here</button>}
+        {onRerun !== null && (
+          <button type="button" className="button small" onClick={onRerun}><Trans>Rerun from here</Trans></button>
+        )}
         {onDelete !== null && (
-          <button type="button" className="button small ghost" onClick={onDelete} disabled={pinned}>Delete</button>
+          <button type="button" className="button small ghost" onClick={onDelete} disabled={pinned}>
+            <Trans>Delete</Trans>
+          </button>
         )}
       </td>
     </tr>
   );
 }
 
-const WHERE: Partial<Record<string, string>> = {
-  stored: "In the store of the service", committed: "Still on its node only",
+interface Badge {
+  word: string;
+  title: string;
+}
+
+const WHERE: Record<Checkpoint["state"], Badge> = {
+  stored: { word: t`stored`, title: t`In the store of the service` },
+  committed: { word: t`committed`, title: t`Still on its node only` },
 };
-const KEPT: Partial<Record<string, string>> = {
-  newest: "A retry or a resume goes on from it", best: "The best by the metric of the spec", pinned: "A waiting job needs it",
+const KEPT: Partial<Record<string, Badge>> = {
+  newest: { word: t`newest`, title: t`A retry or a resume goes on from it` },
+  best: { word: t`best`, title: t`The best by the metric of the spec` },
+  pinned: { word: t`pinned`, title: t`A waiting job needs it` },
 };
 
 function repeatWords({ steps, seconds }: Repeat): string {
-  if (steps === 0) return "nothing";
-  return `${plural(steps, "step")}${seconds === null ? "" : `, about ${duration(seconds)}`}`;
+  if (steps === 0) return t`nothing`;
+  if (seconds === null) return plural(steps, { one: "# step", other: "# steps" });
+  const time = duration(seconds);
+  return plural(steps, { one: `# step, about ${time}`, other: `# steps, about ${time}` });
 }
 
 function Files({ checkpoint: { id, files, state } }: { checkpoint: Checkpoint }) {
   return (
     <details>
-      <summary>{plural(files.length, "file")}</summary>
+      <summary><Plural value={{ count: files.length }} one="# file" other="# files" /></summary>
       <ul className="files">
         {files.map((file) => (
           <li key={file.name}>
             {state === "stored"
               ? <a href={fileUrl("checkpoints", id, "files", file.name)} download>{file.name}</a>
-              : <span title="Still on its node only">{file.name}</span>}
+              : <span title={WHERE.committed.title}>{file.name}</span>}
             <span className="num faint">{bytes(file.size)}</span>
           </li>
         ))}
@@ -135,14 +164,14 @@ function DeleteDialog({ checkpoint, onClose }: { checkpoint: Checkpoint; onClose
   const remove = useDeleteCheckpoint();
   return (
     <Dialog
-      title={`Delete the checkpoint of step ${checkpoint.step.toLocaleString()}?`}
-      confirm="Delete it"
+      title={t`Delete the checkpoint of step ${{ step: number(checkpoint.step) }}?`}
+      confirm={t`Delete it`}
       danger
       busy={remove.isPending}
       onConfirm={() => remove.mutate(checkpoint.id, { onSuccess: onClose })}
       onClose={onClose}
     >
-      <p>Its {bytes(checkpoint.size)} are gone for good.</p>
+      <p><Trans>Its {{ size: bytes(checkpoint.size) }} are gone for good.</Trans></p>
       <Notice error={remove.error} />
     </Dialog>
   );

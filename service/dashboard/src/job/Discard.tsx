@@ -1,3 +1,6 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
+
 import { useDiscard } from "../api/jobs";
 import type { Job } from "../api/types";
 import { bytes } from "../lib/format";
@@ -8,19 +11,22 @@ import { Time } from "../ui/Time";
 
 export function DiscardDialog({ job, onClose }: { job: Job; onClose: () => void }) {
   const discard = useDiscard();
-  const { checkpoints, outputs, logs } = job.storage;
+  const { storage } = job;
+  const [checkpoints, outputs, logs] = [bytes(storage.checkpoints), bytes(storage.outputs), bytes(storage.logs)];
   return (
     <Dialog
-      title={`Discard the files of job ${job.number}?`}
-      confirm="Discard for good"
+      title={t`Discard the files of job ${{ number: job.number }}?`}
+      confirm={t`Discard for good`}
       danger
       busy={discard.isPending}
       onConfirm={() => discard.mutate(job.id, { onSuccess: onClose })}
       onClose={onClose}
     >
       <p>
-        Its checkpoints ({bytes(checkpoints)}), outputs ({bytes(outputs)}), logs ({bytes(logs)}) and metrics are gone
-        then. Its spec, code, events and last values stay, and it can be run again.
+        <Trans>
+          Its checkpoints ({checkpoints}), outputs ({outputs}), logs ({logs}) and metrics are gone then. Its spec, code,
+          events and last values stay, and it can be run again.
+        </Trans>
       </p>
       <Notice error={discard.error} />
     </Dialog>
@@ -30,8 +36,10 @@ export function DiscardDialog({ job, onClose }: { job: Job; onClose: () => void 
 /** Instead of what a job wrote, once that is gone. */
 export function Discarded({ at }: { at: string }) {
   return (
-    <Panel title="Files">
-      <p className="soft pad">Logs, metrics, checkpoints and outputs of this job were discarded on <Time at={at} />.</p>
+    <Panel title={t`Files`}>
+      <p className="soft pad">
+        <Trans>Logs, metrics, checkpoints and outputs of this job were discarded on <Time at={at} />.</Trans>
+      </p>
     </Panel>
   );
 }

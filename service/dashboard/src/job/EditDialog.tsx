@@ -1,3 +1,4 @@
+import { t } from "@lingui/core/macro";
 import { useState } from "react";
 
 import { atFields } from "../api/client";
@@ -21,20 +22,32 @@ export function EditDialog({ job, onClose }: { job: Job; onClose: () => void }) 
   const waits = job.state === "queued";
   const confirm = () => edit.mutate({ job, edits: editsBetween(before, texts) }, { onSuccess: onClose });
   return (
-    <Dialog title={`Edit job ${job.number}`} confirm="Save" busy={edit.isPending} onConfirm={confirm} onClose={onClose}>
-      <Field label="Name" required error={fields.name} value={texts.name} onChange={(name) => setTexts({ ...texts, name })} />
+    <Dialog
+      title={t`Edit job ${{ number: job.number }}`}
+      confirm={t`Save`}
+      busy={edit.isPending}
+      onConfirm={confirm}
+      onClose={onClose}
+    >
+      <Field
+        label={t`Name`}
+        required
+        error={fields.name}
+        value={texts.name}
+        onChange={(name) => setTexts({ ...texts, name })}
+      />
       <div className="field-pair">
         <Select
-          label="Priority"
+          label={t`Priority`}
           options={[...new Set([...allowed, before.priority])].map((key) => ({ key, label: key }))}
           error={fields.priority}
           value={texts.priority}
           onChange={(priority) => setTexts({ ...texts, priority })}
         />
         <Field
-          label="Time limit"
-          hint={waits ? "Such as 90m, 4h or 2d. Empty: none." : "Its node has it already: it changes only while a job waits."}
-          placeholder="none"
+          label={t`Time limit`}
+          hint={waits ? t`Such as 90m, 4h or 2d. Empty: none.` : t`Its node has it already: it changes only while a job waits.`}
+          placeholder={t`none`}
           disabled={!waits}
           error={fields.time_limit}
           value={texts.timeLimit}
@@ -42,8 +55,8 @@ export function EditDialog({ job, onClose }: { job: Job; onClose: () => void }) 
         />
       </div>
       <Field
-        label="Tags"
-        hint="Words, with commas."
+        label={t`Tags`}
+        hint={t`Words, with commas.`}
         error={fields.tags}
         value={texts.tags}
         onChange={(tags) => setTexts({ ...texts, tags })}

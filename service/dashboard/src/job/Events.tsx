@@ -1,3 +1,6 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
+
 import type { Event } from "../api/types";
 import { Message } from "../ui/Message";
 import { Panel } from "../ui/Panel";
@@ -16,12 +19,12 @@ export function Events({ events, more, onMore }: Props) {
   const now = useNow(30_000);
   const tools = more && (
     <>
-      <span className="faint">the first {events.length}</span>
-      <button type="button" className="button small" onClick={onMore}>Load more</button>
+      <span className="faint"><Trans>the first {{ count: events.length }}</Trans></span>
+      <button type="button" className="button small" onClick={onMore}><Trans>Load more</Trans></button>
     </>
   );
   return (
-    <Panel title="Events" tools={tools}>
+    <Panel title={t`Events`} tools={tools}>
       <ol className="events">
         {events.toReversed().map((event) => (
           <li key={event.seq} data-state={event.state}>

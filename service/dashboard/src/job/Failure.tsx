@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+
 import type { Job } from "../api/types";
 import { failureWords } from "../lib/failure";
 import { sentence } from "../lib/format";
@@ -9,11 +11,13 @@ export function Failure({ job }: { job: Job }) {
   if (error === null) return null;
   const { rank, exit_code: code, signal, traceback } = error;
   const { headline, how, advice } = failureWords(error);
-  const facts = [["rank", rank], ["exit code", code], ["signal", signal]]
-    .filter(([, value]) => typeof value === "number")
-    .map(([name, value]) => `${name ?? ""} ${value ?? ""}`);
+  const facts = [
+    ...(typeof rank === "number" ? [t`rank ${rank}`] : []),
+    ...(typeof code === "number" ? [t`exit code ${code}`] : []),
+    ...(typeof signal === "number" ? [t`signal ${signal}`] : []),
+  ];
   return (
-    <section className="failure" aria-label="Failure">
+    <section className="failure" aria-label={t`Failure`}>
       <p className="failure-message"><strong>{headline}</strong></p>
       {advice !== null && <p>{sentence(advice)}.</p>}
       <p className="failure-facts">
@@ -23,7 +27,7 @@ export function Failure({ job }: { job: Job }) {
       {typeof traceback === "string" && (
         <div className="traceback">
           <Copy text={traceback} />
-          <pre tabIndex={0} aria-label="Traceback">{traceback}</pre>
+          <pre tabIndex={0} aria-label={t`Traceback`}>{traceback}</pre>
         </div>
       )}
     </section>

@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Link } from "@tanstack/react-router";
 
 import { useSettings } from "../api/session";
@@ -36,25 +38,25 @@ function Facts({ job }: { job: Job }) {
   const { storage } = job;
   return (
     <dl className="facts">
-      <Fact name="User">{job.user}</Fact>
-      <Fact name="Project"><Link to="/" search={{ project: job.project }}>{job.project}</Link></Fact>
-      <Fact name="Priority">{job.priority}</Fact>
-      <Fact name={job.devices.length > 0 ? "Runs on" : "Asks for"}>{devicesOf(job, useResource())}</Fact>
-      <Fact name="Submitted"><Time at={job.created_at} /></Fact>
+      <Fact name={t`User`}>{job.user}</Fact>
+      <Fact name={t`Project`}><Link to="/" search={{ project: job.project }}>{job.project}</Link></Fact>
+      <Fact name={t`Priority`}>{job.priority}</Fact>
+      <Fact name={job.devices.length > 0 ? t`Runs on` : t`Asks for`}>{devicesOf(job, useResource())}</Fact>
+      <Fact name={t`Submitted`}><Time at={job.created_at} /></Fact>
       <Ran job={job} />
-      {job.attempt > 1 && <Fact name="Attempt">{job.attempt}</Fact>}
+      {job.attempt > 1 && <Fact name={t`Attempt`}>{job.attempt}</Fact>}
       {headline(job.latest).map(([name, value]) => <Fact key={name} name={name}>{metric(value)}</Fact>)}
       {job.discarded_at == null && (
-        <Fact name="Storage">{bytes(storage.checkpoints + storage.outputs + storage.logs)}</Fact>
+        <Fact name={t`Storage`}>{bytes(storage.checkpoints + storage.outputs + storage.logs)}</Fact>
       )}
-      {until !== null && <Fact name="Files kept until"><Time at={until} /></Fact>}
+      {until !== null && <Fact name={t`Files kept until`}><Time at={until} /></Fact>}
       {job.group != null && <OfSweep group={job.group} trial={job.trial} />}
       {Object.entries(job.parameters ?? {}).map(([name, value]) => (
         <Fact key={`parameter ${name}`} name={name}>{parameter(value)}</Fact>
       ))}
-      {job.rerun_of !== null && <Fact name="Rerun of"><JobLink id={job.rerun_of} /></Fact>}
+      {job.rerun_of !== null && <Fact name={t`Rerun of`}><JobLink id={job.rerun_of} /></Fact>}
       {job.tags.length > 0 && (
-        <Fact name="Tags">
+        <Fact name={t`Tags`}>
           {job.tags.map((tag) => <Link key={tag} to="/" search={{ tag }} className="tag">{tag}</Link>)}
         </Fact>
       )}
@@ -67,7 +69,7 @@ function Ran({ job }: { job: Job }) {
   const now = useNow();
   if (job.started_at === null) return null;
   const ran = duration(secondsBetween(job.started_at, job.ended_at, now));
-  return <Fact name={job.attempt > 1 ? "Since its first start" : "Ran"}>{ran}</Fact>;
+  return <Fact name={job.attempt > 1 ? t`Since its first start` : t`Ran`}>{ran}</Fact>;
 }
 
 function Fact({ name, children }: { name: string; children: React.ReactNode }) {
@@ -78,25 +80,29 @@ function Fact({ name, children }: { name: string; children: React.ReactNode }) {
 function OfSweep({ group, trial }: { group: string; trial: number | null | undefined }) {
   const sweep = useSweep(group).data;
   return (
-    <Fact name="Trial of">
+    <Fact name={t`Trial of`}>
       <Link to="/sweeps/$sweepId" params={{ sweepId: sweep === undefined ? group : String(sweep.number) }}>
-        {sweep === undefined ? "its sweep" : `${sweep.number} ${sweep.name}`}
+        {sweep === undefined ? t`its sweep` : `${sweep.number} ${sweep.name}`}
       </Link>
-      {trial != null && <span className="faint">no. {trial}{sweep !== undefined && ` of ${sweep.size}`}</span>}
+      {trial != null && (
+        <span className="faint">
+          {sweep === undefined ? t`no. ${trial}` : t`no. ${trial} of ${{ size: sweep.size }}`}
+        </span>
+      )}
     </Fact>
   );
 }
 
 function JobLink({ id }: { id: string }) {
-  return <Link to="/jobs/$jobId" params={{ jobId: id }}>the job before</Link>;
+  return <Link to="/jobs/$jobId" params={{ jobId: id }}><Trans>the job before</Trans></Link>;
 }
 
 function devicesOf(job: Job, resource: Resource): string {
-  if (job.devices.length === 0) return job.gpus === 0 ? `no ${resource.one}` : counted(job.gpus, resource);
+  if (job.devices.length === 0) return job.gpus === 0 ? t`no ${{ resource: resource.one }}` : counted(job.gpus, resource);
   const { one, many } = resourceOf([job]);
   const nodes = [...new Set(job.devices.map((device) => device.node))];
   return nodes.map((node) => {
     const places = job.devices.filter((device) => device.node === node).map((device) => device.index);
-    return `${node}, ${places.length > 1 ? many : one} ${places.join(", ")}`;
+    return t`${node}, ${{ devices: places.length > 1 ? many : one }} ${{ places: places.join(", ") }}`;
   }).join("; ");
 }

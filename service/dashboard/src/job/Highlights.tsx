@@ -1,3 +1,4 @@
+import { t } from "@lingui/core/macro";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 
@@ -31,10 +32,15 @@ export function HighlightCards({ source, children }: Props) {
   const shown = highlights(useMetrics(source, "step").data?.series ?? []);
   if (shown.length === 0) return null;
   return (
-    <section className="highlights" aria-label="Metrics">
+    <section className="highlights" aria-label={t`Metrics`}>
       {shown.map((one) => children(<Content one={one} />, one.name))}
     </section>
   );
+}
+
+function bestOf({ word, value }: NonNullable<Highlight["best"]>): string {
+  const shown = metric(value);
+  return word === "lowest" ? t`lowest ${shown}` : t`highest ${shown}`;
 }
 
 function Content({ one }: { one: Highlight }) {
@@ -44,7 +50,7 @@ function Content({ one }: { one: Highlight }) {
     <>
       <span className="highlight-name">{one.name}</span>
       <span className="highlight-value">{metric(one.latest)}</span>
-      <span className="faint">{one.best !== null && `${one.best.word} ${metric(one.best.value)}`}</span>
+      <span className="faint">{one.best !== null && bestOf(one.best)}</span>
       <Sparkline values={one.values.map((value) => value - least)} top={most - least} />
     </>
   );

@@ -1,3 +1,4 @@
+import { Trans } from "@lingui/react/macro";
 import { Link, useParams } from "@tanstack/react-router";
 
 import { useJob } from "../api/jobs";
@@ -40,7 +41,13 @@ export function JobPage() {
       <Notice error={job.error} />
       <Header job={job.data} />
       {tab === null
-        ? <p>There is no such part of a job. <Link to="/jobs/$jobId" params={{ jobId }}>To its overview</Link></p>
+        ? (
+            <p>
+              <Trans>
+                There is no such part of a job. <Link to="/jobs/$jobId" params={{ jobId }}>To its overview</Link>
+              </Trans>
+            </p>
+          )
         : <Tabs job={jobId} tab={tab}><Content job={job.data} tab={tab} /></Tabs>}
     </div>
   );

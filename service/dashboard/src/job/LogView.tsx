@@ -1,3 +1,4 @@
+import { t } from "@lingui/core/macro";
 import {
   memo, type RefObject, useImperativeHandle, useLayoutEffect, useMemo, useRef, useState,
 } from "react";
@@ -45,7 +46,7 @@ export function LogView({ source, document, words, errors, hits, timestamps, cur
   const height = Math.min(document.lines * LINE, MOST_PIXELS);
   return (
     <div className="log">
-      <div ref={box} className="log-box" tabIndex={0} role="log" aria-label="Log" aria-live="off">
+      <div ref={box} className="log-box" tabIndex={0} role="log" aria-label={t`Log`} aria-live="off">
         <div className="log-sheet" style={{ height }}>
           <div className="log-window">
             <div style={{ transform: `translateY(${from * LINE - view.top}px)` }}>

@@ -1,10 +1,12 @@
+import { plural, t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { useMemo, useRef, useState } from "react";
 
 import { useLogStreams } from "../api/jobs";
 import { useLogSearch } from "../api/logs";
 import type { Job, LogStream } from "../api/types";
 import { plain } from "../lib/ansi";
-import { bytes, plural } from "../lib/format";
+import { bytes, number } from "../lib/format";
 import { type LogDocument, placeOf } from "../lib/logDocument";
 import { type Found, MOST_MATCHES } from "../lib/logSearch";
 import { Notice } from "../ui/Notice";
@@ -33,16 +35,16 @@ export function Logs({ job }: { job: Job }) {
     <>
       {attempts.length > 1 && (
         <Segments
-          label="Attempt"
-          options={attempts.map((number) => ({ key: String(number), label: `Attempt ${number}` }))}
+          label={t`Attempt`}
+          options={attempts.map((number) => ({ key: String(number), label: t`Attempt ${number}` }))}
           value={String(attempt)}
           onChange={(key) => setChosen({ ...chosen, attempt: Number(key) })}
         />
       )}
       <Segments
-        label="Rank"
+        label={t`Rank`}
         options={[
-          ...(here.length > 1 ? [{ key: ALL, label: "all by time" }] : []),
+          ...(here.length > 1 ? [{ key: ALL, label: t`all by time` }] : []),
           ...here.map(({ rank }) => ({ key: String(rank), label: nameOf(rank) })),
         ]}
         value={all ? ALL : String(stream.rank)}
@@ -51,9 +53,9 @@ export function Logs({ job }: { job: Job }) {
     </>
   );
   return (
-    <Panel title="Log" tools={tools}>
+    <Panel title={t`Log`} tools={tools}>
       {stream === undefined
-        ? <p className="soft pad">No output yet.</p>
+        ? <p className="soft pad"><Trans>No output yet.</Trans></p>
         : (
             <Shown
               key={`${stream.attempt} ${all ? ALL : stream.rank}`}
@@ -85,18 +87,25 @@ function Shown({ job, streams }: { job: string; streams: readonly LogStream[] })
   const dropped = streams.reduce((sum, stream) => sum + stream.dropped_bytes, 0);
   return (
     <>
-      {dropped > 0 && <p className="notice">{bytes(dropped)} are missing: the log limit or a full disk dropped them.</p>}
+      {dropped > 0 && (
+        <p className="notice">
+          <Trans>{{ size: bytes(dropped) }} are missing: the log limit or a full disk dropped them.</Trans>
+        </p>
+      )}
       <Notice error={error} />
       <div className="log-tools">
         <Search words={words} onWords={setWords} found={hits} document={document} onShow={show} />
         <GoTo lines={document.lines} onShow={show} />
-        <button type="button" className="button small" onClick={() => show(0)}>Start</button>
+        <button type="button" className="button small" onClick={() => show(0)}>
+          <Trans context="of a log">Start</Trans>
+        </button>
         <label className="log-toggle">
-          <input type="checkbox" checked={timestamps} onChange={({ target }) => setTimestamps(target.checked)} /> Times
+          <input type="checkbox" checked={timestamps} onChange={({ target }) => setTimestamps(target.checked)} />{" "}
+          <Trans>Times</Trans>
         </label>
         {streams.map(({ rank }) => (
           <a key={rank} className="button small" href={fileOf(job, attempt, rank)} download>
-            Download{streams.length > 1 && ` ${nameOf(rank)}`}
+            {streams.length > 1 ? t`Download ${{ log: nameOf(rank) }}` : t`Download`}
           </a>
         ))}
       </div>
@@ -114,16 +123,21 @@ function Shown({ job, streams }: { job: string; streams: readonly LogStream[] })
       />
       <div className="log-foot">
         <span className="faint">
-          {live ? (following ? "following" : "paused") : "complete"}
-          {ready && <>, {document.lines.toLocaleString()} lines</>}
+          {stateOf(live ? (following ? t`following` : t`paused`) : t`complete`, ready ? document.lines : null)}
         </span>
         <Errors found={errors} document={document} current={current} onShow={show} />
         {!following && (
-          <button type="button" className="button small" onClick={() => view.current?.end()}>Jump to end</button>
+          <button type="button" className="button small" onClick={() => view.current?.end()}>
+            <Trans>Jump to end</Trans>
+          </button>
         )}
       </div>
     </>
   );
+}
+
+function stateOf(state: string, lines: number | null): string {
+  return lines === null ? state : plural(lines, { one: `${state}, # line`, other: `${state}, # lines` });
 }
 
 interface SearchProps {
@@ -156,8 +170,8 @@ function Search({ words, onWords, found, document, onShow }: SearchProps) {
     >
       <input
         type="search"
-        aria-label="Search the log"
-        placeholder="Search the log"
+        aria-label={t`Search the log`}
+        placeholder={t`Search the log`}
         value={words}
         onChange={({ target }) => {
           at.current = -1;
@@ -175,8 +189,10 @@ function Search({ words, onWords, found, document, onShow }: SearchProps) {
 }
 
 function toldOf({ count, done, error }: Found): string {
-  if (error !== null) return "the search failed";
-  return `${count === 1 ? "1 line" : `${count.toLocaleString()} lines`}${done ? "" : ", reading…"}`;
+  if (error !== null) return t`the search failed`;
+  return done
+    ? plural(count, { one: "# line", other: "# lines" })
+    : plural(count, { one: "# line, reading…", other: "# lines, reading…" });
 }
 
 function GoTo({ lines, onShow }: { lines: number; onShow: (line: number) => void }) {
@@ -192,8 +208,8 @@ function GoTo({ lines, onShow }: { lines: number; onShow: (line: number) => void
     >
       <input
         inputMode="numeric"
-        aria-label="Go to line"
-        placeholder="Line"
+        aria-label={t`Go to line`}
+        placeholder={t`Line`}
         value={text}
         onChange={({ target }) => setText(target.value)}
       />
@@ -213,7 +229,7 @@ interface ResultsProps {
 function Results({ found, words, document, current, onShow }: ResultsProps) {
   if (words === "" || found.matches.length === 0) return null;
   return (
-    <ol className="log-results" aria-label="Lines found" tabIndex={0}>
+    <ol className="log-results" aria-label={t`Lines found`} tabIndex={0}>
       {found.matches.slice(0, 100).map(({ rank, match }) => {
         const line = placeOf(document, rank, match.line);
         return (
@@ -231,13 +247,17 @@ function Results({ found, words, document, current, onShow }: ResultsProps) {
         );
       })}
       {found.count > 100 && (
-        <li className="faint pad">
-          The first 100 of {found.count.toLocaleString()}; {found.count > MOST_MATCHES && "marks are at the first "}
-          {found.count > MOST_MATCHES && MOST_MATCHES.toLocaleString()} Enter walks through them.
-        </li>
+        <li className="faint pad">{walkedThrough(found.count)}</li>
       )}
     </ol>
   );
+}
+
+function walkedThrough(found: number): string {
+  const [count, marked] = [number(found), number(MOST_MATCHES)];
+  return found > MOST_MATCHES
+    ? t`The first 100 of ${count}; marks are at the first ${marked}. Enter walks through them.`
+    : t`The first 100 of ${count}; Enter walks through them.`;
 }
 
 /** How many lines tell of errors, and the way to the next. */
@@ -251,7 +271,7 @@ function Errors({ found, document, current, onShow }: Omit<ResultsProps, "words"
   };
   return (
     <button type="button" className="button small log-errors" onClick={next}>
-      {plural(found.count, "line")} with errors
+      {plural({ count: found.count }, { one: "# line with errors", other: "# lines with errors" })}
     </button>
   );
 }
@@ -262,8 +282,8 @@ function fileOf(job: string, attempt: number, rank: number): string {
 
 /** -1 is the launcher, -2 that of the second node. */
 function nameOf(rank: number): string {
-  if (rank >= 0) return `rank ${rank}`;
-  return rank === -1 ? "launcher" : `launcher, node ${-rank}`;
+  if (rank >= 0) return t`rank ${rank}`;
+  return rank === -1 ? t`launcher` : t`launcher, node ${{ node: -rank }}`;
 }
 
 /** Ranks in order, the launchers' own logs last. */

@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+import { Plural, Trans } from "@lingui/react/macro";
 import * as Slider from "@radix-ui/react-slider";
 import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 
@@ -10,7 +12,6 @@ import type { Flag } from "../charts/options";
 import { acrossRanks, splice } from "../lib/buckets";
 import { type ChartGroup, type ChartSection, groupSeries, sectionsOf } from "../lib/chartGroups";
 import { type ChartChange, type ChartSettings, MAX_SMOOTHING, toggled } from "../lib/chartSettings";
-import { plural } from "../lib/format";
 import { wordsOf } from "../lib/metricNames";
 import { type Axis, firstTime, placeOfStep } from "../lib/series";
 import { Notice } from "../ui/Notice";
@@ -18,10 +19,14 @@ import { Panel } from "../ui/Panel";
 import { Segments } from "../ui/Segments";
 import { useDetailRange } from "./useDetailRange";
 
-const AXES = [{ key: "step", label: "Steps" }, { key: "time", label: "Time" }, { key: "wall", label: "Wall" }] as const;
+const AXES = [
+  { key: "step", label: t`Steps` }, { key: "time", label: t`Time` }, { key: "wall", label: t`Wall` },
+] as const;
 type Shown = (typeof AXES)[number]["key"];
-const SCALES = [{ key: "linear", label: "Linear" }, { key: "log", label: "Log" }] as const;
-const RANKS = [{ key: "lines", label: "Each rank" }, { key: "band", label: "Band of ranks" }] as const;
+const SCALES = [
+  { key: "linear", label: t`Linear` }, { key: "log", label: t({ message: "Log", context: "scale" }) },
+] as const;
+const RANKS = [{ key: "lines", label: t`Each rank` }, { key: "band", label: t`Band of ranks` }] as const;
 /** Of more lines on one chart than this, the ranks of a metric become a band. */
 const MOST_LINES = 8;
 /** Pixels of a full screen that are not the chart's. */
@@ -43,7 +48,7 @@ export function Metrics({ job, ...shown }: Props) {
   const attempts = useAttempts(job).data ?? NO_ATTEMPTS;
   return (
     <MetricCharts source={metricsOf(job)} attempts={attempts} {...shown}>
-      A script reports them with <code>torchyard.report(step=step, loss=loss)</code>.
+      <Trans>A script reports them with <code>torchyard.report(step=step, loss=loss)</code>.</Trans>
     </MetricCharts>
   );
 }
@@ -63,7 +68,10 @@ export function MetricCharts({ source, attempts = NO_ATTEMPTS, settings, onChang
   const full = groups.find(({ name }) => name === settings.full);
   const shared = { settings, onChange, origin, flags };
   return (
-    <Panel title="Metrics" tools={groups.length > 0 && <Tools groups={groups} settings={settings} onChange={onChange} />}>
+    <Panel
+      title={t`Metrics`}
+      tools={groups.length > 0 && <Tools groups={groups} settings={settings} onChange={onChange} />}
+    >
       <Notice error={error} />
       <Lost lost={lost} />
       {loaded && groups.length === 0 && <NoMetrics over={source.over}>{children}</NoMetrics>}
@@ -115,7 +123,7 @@ function Tools({ groups, settings, onChange }: ToolsProps) {
   return (
     <>
       <div className="smoothing">
-        <span>Smoothing</span>
+        <span><Trans>Smoothing</Trans></span>
         <Slider.Root
           className="slider"
           value={[smooth]}
@@ -124,21 +132,21 @@ function Tools({ groups, settings, onChange }: ToolsProps) {
           onValueChange={([weight]) => onChange({ smooth: weight })}
         >
           <Slider.Track className="slider-track"><Slider.Range className="slider-range" /></Slider.Track>
-          <Slider.Thumb className="slider-thumb" aria-label="Smoothing" />
+          <Slider.Thumb className="slider-thumb" aria-label={t`Smoothing`} />
         </Slider.Root>
         <span className="num">{smooth.toFixed(2)}</span>
       </div>
       {ranked.length > 0 && (
-        <Segments label="Ranks" options={RANKS} value={ranks} onChange={(key) => onChange({ ranks: key })} />
+        <Segments label={t`Ranks`} options={RANKS} value={ranks} onChange={(key) => onChange({ ranks: key })} />
       )}
       <Segments
-        label="Axis"
+        label={t`Axis`}
         options={AXES}
         value={axis}
         onChange={(key) => onChange({ axis: key === "step" ? undefined : key, zoom: undefined })}
       />
       <Segments
-        label="Scale"
+        label={t`Scale`}
         options={SCALES}
         value={scale}
         onChange={(key) => onChange({ scale: key === "linear" ? undefined : key })}
@@ -214,8 +222,8 @@ function FullScreen({ title, onClose, children }: { title: string; onClose: () =
   const ref = useRef<HTMLDialogElement>(null);
   useEffect(() => ref.current?.showModal(), []);
   return (
-    <dialog ref={ref} className="full-chart" aria-label={`Chart of ${title}`} onClose={onClose}>
-      <button type="button" className="button small" onClick={() => ref.current?.close()}>Close</button>
+    <dialog ref={ref} className="full-chart" aria-label={t`Chart of ${title}`} onClose={onClose}>
+      <button type="button" className="button small" onClick={() => ref.current?.close()}><Trans>Close</Trans></button>
       {children}
     </dialog>
   );
@@ -226,13 +234,17 @@ function Lost({ lost }: { lost: number }) {
   if (lost === 0) return null;
   return (
     <p className="warned" role="status">
-      {plural(lost, "record")} of metrics lost, mostly because the disk was full: points are missing from the curves.
+      <Plural
+        value={lost}
+        one="# record of metrics lost, mostly because the disk was full: points are missing from the curves."
+        other="# records of metrics lost, mostly because the disk was full: points are missing from the curves."
+      />
     </p>
   );
 }
 
 function NoMetrics({ over, children }: { over: boolean; children: ReactNode }) {
-  return <p className="soft pad">{over ? "This job reported no metrics." : "No metrics yet."} {children}</p>;
+  return <p className="soft pad">{over ? t`This job reported no metrics.` : t`No metrics yet.`} {children}</p>;
 }
 
 /** Where later attempts took over from a checkpoint. */
@@ -240,6 +252,6 @@ function resumes(attempts: readonly Attempt[], series: readonly Series[], axis: 
   return attempts.flatMap((attempt) => {
     if (attempt.resumed_from_step === null) return [];
     const x = placeOfStep(series, attempt.resumed_from_step, axis);
-    return x === null ? [] : [{ x: x + shift, label: `attempt ${attempt.number}` }];
+    return x === null ? [] : [{ x: x + shift, label: t`attempt ${{ attempt: attempt.number }}` }];
   });
 }

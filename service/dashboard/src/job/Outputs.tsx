@@ -1,8 +1,11 @@
+import { plural, t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
+
 import { fileUrl, useBringOutputs, useOutputs } from "../api/jobs";
 import { useMayChange } from "../api/session";
 import type { Job, Output } from "../api/types";
 import { type FileNode, type FileTree, fileTrees } from "../lib/files";
-import { bytes, plural } from "../lib/format";
+import { bytes } from "../lib/format";
 import { Notice } from "../ui/Notice";
 import { Panel } from "../ui/Panel";
 
@@ -10,9 +13,9 @@ import { Panel } from "../ui/Panel";
 const OPEN_FILES = 25;
 
 const FOLDERS: Record<Output["root"], string> = {
-  output: "Output folder ($TORCHYARD_OUTPUT_DIR)",
-  code: "Working folder",
-  job: "Beside the working folder (../)",
+  output: t`Output folder ($TORCHYARD_OUTPUT_DIR)`,
+  code: t`Working folder`,
+  job: t`Beside the working folder (../)`,
 };
 
 /** The files that the job has written, as a tree; nothing is shown while there are none. */
@@ -23,12 +26,12 @@ export function Outputs({ job }: { job: Job }) {
   const trees = fileTrees(outputs);
   const open = outputs.length <= OPEN_FILES;
   return (
-    <Panel title="Outputs" tools={<Tools job={job} outputs={outputs} trees={trees} />}>
+    <Panel title={t`Outputs`} tools={<Tools job={job} outputs={outputs} trees={trees} />}>
       {live && <p className="soft pad">{LIVE}</p>}
       {trees.map((tree) => (
         <div key={`${tree.root} ${tree.node}`} className="file-tree">
           {(trees.length > 1 || tree.root !== "output") && (
-            <h3>{FOLDERS[tree.root]}{tree.node !== null && <span className="faint"> on {tree.node}</span>}</h3>
+            <h3><FolderName folder={FOLDERS[tree.root]} node={tree.node} /></h3>
           )}
           <Children job={job} node={tree.top} open={open} />
         </div>
@@ -37,8 +40,11 @@ export function Outputs({ job }: { job: Job }) {
   );
 }
 
-const LIVE = "The job works in a folder of its own on the node (live): what it writes there stays there. Only what lies " +
-  "in $TORCHYARD_OUTPUT_DIR is kept here.";
+const LIVE = t`The job works in a folder of its own on the node (live): what it writes there stays there. Only what lies in $TORCHYARD_OUTPUT_DIR is kept here.`;
+
+function FolderName({ folder, node }: { folder: string; node: string | null }) {
+  return node === null ? folder : <Trans>{folder} <span className="faint">on {node}</span></Trans>;
+}
 
 function Tools({ job, outputs, trees }: { job: Job; outputs: readonly Output[]; trees: readonly FileTree[] }) {
   const bring = useBringOutputs();
@@ -48,7 +54,7 @@ function Tools({ job, outputs, trees }: { job: Job; outputs: readonly Output[]; 
   const size = trees.reduce((all, tree) => all + tree.top.size, 0);
   return (
     <>
-      {count > 0 && <span className="faint">{plural(count, "file")}, {bytes(size)}</span>}
+      {count > 0 && <span className="faint">{amountOf(count, size)}</span>}
       {mine && left.length > 0 && (
         <button
           type="button"
@@ -56,12 +62,21 @@ function Tools({ job, outputs, trees }: { job: Job; outputs: readonly Output[]; 
           disabled={bring.isPending || left.every((output) => output.wanted)}
           onClick={() => bring.mutate(job.id)}
         >
-          {left.every((output) => output.wanted) ? "On their way" : `Fetch ${plural(left.length, "file")} from the node`}
+          {left.every((output) => output.wanted) ? t`On their way` : toFetch(left.length)}
         </button>
       )}
       <Notice error={bring.error} />
     </>
   );
+}
+
+function amountOf(count: number, size: number): string {
+  const all = bytes(size);
+  return plural(count, { one: `# file, ${all}`, other: `# files, ${all}` });
+}
+
+function toFetch(count: number): string {
+  return plural(count, { one: "Fetch # file from the node", other: "Fetch # files from the node" });
 }
 
 function Children({ job, node, open }: { job: Job; node: FileNode; open: boolean }) {
@@ -82,7 +97,7 @@ function Folder({ job, node, open }: { job: Job; node: FileNode; open: boolean }
   return (
     <details open={open}>
       <summary>
-        {node.name}/ <span className="num faint">{plural(node.count, "file")}, {bytes(node.size)}</span>
+        {node.name}/ <span className="num faint">{amountOf(node.count, node.size)}</span>
       </summary>
       <Children job={job} node={node} open={open} />
     </details>
@@ -104,14 +119,16 @@ function File({ job, name, file }: { job: Job; name: string; file: Output }) {
 }
 
 function State({ file }: { file: Output }) {
-  if (file.state === "deleted") return <span className="badge">deleted by the job</span>;
-  if (file.state === "arriving") return <span className="badge committed">arriving</span>;
+  if (file.state === "deleted") return <span className="badge"><Trans>deleted by the job</Trans></span>;
+  if (file.state === "arriving") return <span className="badge committed"><Trans>arriving</Trans></span>;
   if (file.state === "on-node") {
     return <span className="badge committed" title={file.place ?? ""}>{onNode(file)}</span>;
   }
-  return file.baseline === null ? null : <span className="badge" title="It was submitted with the job">changed</span>;
+  if (file.baseline === null) return null;
+  return <span className="badge" title={t`It was submitted with the job`}><Trans>changed</Trans></span>;
 }
 
 function onNode(file: Output): string {
-  return file.wanted ? `on its way from ${file.node ?? "its node"}` : `too large: stays on ${file.node ?? "its node"}`;
+  const node = file.node ?? t`its node`;
+  return file.wanted ? t`on its way from ${node}` : t`too large: stays on ${node}`;
 }

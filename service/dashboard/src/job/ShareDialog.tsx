@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { useState } from "react";
 
 import { useRevokeLinks, useShare, useSharedLinks } from "../api/jobs";
@@ -9,10 +11,10 @@ import { Select } from "../ui/Select";
 import { Time } from "../ui/Time";
 
 const LIFETIMES = [
-  { key: "1d", label: "a day" },
-  { key: "7d", label: "7 days" },
-  { key: "30d", label: "30 days" },
-  { key: "90d", label: "90 days" },
+  { key: "1d", label: t`a day` },
+  { key: "7d", label: t`7 days` },
+  { key: "30d", label: t`30 days` },
+  { key: "90d", label: t`90 days` },
 ] as const;
 
 /** Makes a public link to a job, and revokes those that there are. */
@@ -22,8 +24,8 @@ export function ShareDialog({ job, onClose }: { job: Job; onClose: () => void })
   const made = share.data;
   return (
     <Dialog
-      title={`Share job ${job.number}`}
-      confirm={made === undefined ? "Make a link" : "Done"}
+      title={t`Share job ${{ number: job.number }}`}
+      confirm={made === undefined ? t`Make a link` : t`Done`}
       only={made !== undefined}
       busy={share.isPending}
       onConfirm={() => (made === undefined ? share.mutate({ id: job.id, lifetime }) : onClose())}
@@ -33,16 +35,18 @@ export function ShareDialog({ job, onClose }: { job: Job; onClose: () => void })
         ? (
             <>
               <p>
-                Whoever has the link sees name, owner, state, times and metrics of this job without signing in. They see
-                no code, command, log or error.
+                <Trans>
+                  Whoever has the link sees name, owner, state, times and metrics of this job without signing in. They
+                  see no code, command, log or error.
+                </Trans>
               </p>
-              <Select label="It counts for" options={LIFETIMES} value={lifetime} onChange={setLifetime} />
+              <Select label={t`It counts for`} options={LIFETIMES} value={lifetime} onChange={setLifetime} />
             </>
           )
         : (
             <>
               <Command text={`${location.origin}/shared/${made.token}`} />
-              <p>It counts until <Time at={made.expires_at} />. It is not shown again.</p>
+              <p><Trans>It counts until <Time at={made.expires_at} />. It is not shown again.</Trans></p>
             </>
           )}
       <Links job={job} onRevoked={share.reset} />
@@ -60,18 +64,20 @@ function Links({ job, onRevoked }: { job: Job; onRevoked: () => void }) {
     <>
       {until !== null && (
         <p className="soft">
-          There are links to this job, the last until <Time at={until} />.{" "}
+          <Trans>There are links to this job, the last until <Time at={until} />.</Trans>{" "}
           <button
             type="button"
             className="button small danger"
             disabled={revoke.isPending}
             onClick={() => revoke.mutate(job.id, { onSuccess: onRevoked })}
           >
-            Revoke all
+            <Trans>Revoke all</Trans>
           </button>
         </p>
       )}
-      {until === null && revoke.isSuccess && <p role="status">No link to this job counts any more.</p>}
+      {until === null && revoke.isSuccess && (
+        <p role="status"><Trans>No link to this job counts any more.</Trans></p>
+      )}
       <Notice error={links.error ?? revoke.error} />
     </>
   );

@@ -1,3 +1,4 @@
+import { t } from "@lingui/core/macro";
 import { useMemo, useState } from "react";
 import { stringify } from "yaml";
 
@@ -15,11 +16,15 @@ export function Spec({ spec }: { spec: Record<string, unknown> }) {
   );
   const tools = (
     <>
-      <Segments label="Format" options={FORMATS} value={format} onChange={setFormat} />
+      <Segments label={t`Format`} options={FORMATS} value={format} onChange={setFormat} />
       <Copy text={text} />
     </>
   );
-  return <Panel title="Spec" tools={tools}><pre className="spec" tabIndex={0} aria-label="Job spec">{text}</pre></Panel>;
+  return (
+    <Panel title={t`Spec`} tools={tools}>
+      <pre className="spec" tabIndex={0} aria-label={t`Job spec`}>{text}</pre>
+    </Panel>
+  );
 }
 
 /** What a person would write: fields that are not set are left out. */

@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Link } from "@tanstack/react-router";
 import { type ReactNode, useMemo } from "react";
 
@@ -19,10 +21,10 @@ const EXCEPT = ["code"];
 export function SpecChanges({ before, after, tools }: Props) {
   const found = useMemo(() => differences([before.spec, after], EXCEPT), [before, after]);
   return (
-    <Panel title={`Changed since job ${before.number}`} tools={tools}>
+    <Panel title={t`Changed since job ${{ number: before.number }}`} tools={tools}>
       {found.length === 0
-        ? <p className="soft pad">The spec is that of <JobOf job={before} />.</p>
-        : <Changes found={found} absent="not set" />}
+        ? <p className="soft pad"><Trans>The spec is that of <JobOf job={before} />.</Trans></p>
+        : <Changes found={found} absent={t`not set`} />}
     </Panel>
   );
 }

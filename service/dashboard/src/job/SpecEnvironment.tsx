@@ -1,8 +1,9 @@
+import { plural, t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { useState } from "react";
 
 import { useEnvironment, useMentioned } from "../api/jobs";
 import type { Environment, Job } from "../api/types";
-import { plural } from "../lib/format";
 import { matching, packageDifferences, versionText } from "../lib/packages";
 import { Notice } from "../ui/Notice";
 import { Panel } from "../ui/Panel";
@@ -16,24 +17,34 @@ export function SpecEnvironment({ job }: { job: Job }) {
   const found = useEnvironment(job);
   const own = found.data?.environment ?? null;
   return (
-    <Panel title="Environment">
+    <Panel title={t`Environment`}>
       <Notice error={found.error} />
       {(job.attempt === 0 || found.data?.environment === null) && (
-        <p className="soft pad">What is installed is not known: the node tells it some seconds after the start.</p>
+        <p className="soft pad">
+          <Trans>What is installed is not known: the node tells it some seconds after the start.</Trans>
+        </p>
       )}
       {own !== null && (
         <>
-          <p className="pad environment-facts">
-            <span>Python {own.python ?? "of an unknown version"}</span>
-            <code>{own.interpreter}</code>
-            {job.attempt > 1 && <span className="faint">attempt {found.data?.attempt}</span>}
-          </p>
+          <Python environment={own} attempt={job.attempt > 1 ? found.data?.attempt : undefined} />
           {own.error != null && <p className="soft pad">{own.error}</p>}
           {job.rerun_of !== null && <SinceParent parent={job.rerun_of} own={own} />}
           <Packages environment={own} />
         </>
       )}
     </Panel>
+  );
+}
+
+/** Which Python it was; `attempt` is told where there are several. */
+function Python({ environment, attempt }: { environment: Environment; attempt: number | undefined }) {
+  const { python, interpreter } = environment;
+  return (
+    <p className="pad environment-facts">
+      <span>{python == null ? t`Python of an unknown version` : `Python ${python}`}</span>
+      <code>{interpreter}</code>
+      {attempt !== undefined && <span className="faint"><Trans>attempt {attempt}</Trans></span>}
+    </p>
   );
 }
 
@@ -44,16 +55,19 @@ function SinceParent({ parent, own }: { parent: string; own: Environment }) {
 
 function Since({ before, own }: { before: Job; own: Environment }) {
   const found = useEnvironment(before).data;
+  const { number } = before;
   if (found === undefined) return null;
   if (found.environment === null) {
-    return <p className="soft pad">What was installed for job {before.number} is not known.</p>;
+    return <p className="soft pad"><Trans>What was installed for job {number} is not known.</Trans></p>;
   }
   const changes = packageDifferences([found.environment, own]);
-  if (changes.length === 0) return <p className="soft pad">The same is installed as for job {before.number}.</p>;
+  if (changes.length === 0) {
+    return <p className="soft pad"><Trans>The same is installed as for job {number}.</Trans></p>;
+  }
   return (
     <>
-      <h3 className="environment-head">Changed since job {before.number}</h3>
-      <Changes found={changes} absent="not installed" />
+      <h3 className="environment-head"><Trans>Changed since job {number}</Trans></h3>
+      <Changes found={changes} absent={t`not installed`} />
     </>
   );
 }
@@ -68,18 +82,22 @@ function Packages({ environment }: { environment: Environment }) {
     <div className="environment-packages">
       <input
         type="search"
-        aria-label="Filter packages"
-        placeholder={plural(count, "package")}
+        aria-label={t`Filter packages`}
+        placeholder={plural(count, { one: "# package", other: "# packages" })}
         value={words}
         onChange={({ target }) => setWords(target.value)}
       />
-      <ul tabIndex={0} aria-label="Installed packages">
+      <ul tabIndex={0} aria-label={t`Installed packages`}>
         {shown.slice(0, MOST).map(([name, version]) => (
           <li key={name}>{name} <span className="soft num">{versionText(version)}</span></li>
         ))}
       </ul>
-      {shown.length > MOST && <p className="faint">and {shown.length - MOST} more: filter them</p>}
-      {environment.left_out > 0 && <p className="faint">{environment.left_out} more are not recorded</p>}
+      {shown.length > MOST && (
+        <p className="faint"><Trans>and {{ count: shown.length - MOST }} more: filter them</Trans></p>
+      )}
+      {environment.left_out > 0 && (
+        <p className="faint"><Trans>{{ count: environment.left_out }} more are not recorded</Trans></p>
+      )}
     </div>
   );
 }

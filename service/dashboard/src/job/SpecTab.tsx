@@ -1,3 +1,4 @@
+import { Trans } from "@lingui/react/macro";
 import { Link } from "@tanstack/react-router";
 
 import { useMentioned } from "../api/jobs";
@@ -23,6 +24,8 @@ function FromParent({ job, parent }: { job: Job; parent: string }) {
   const before = useMentioned(parent).data;
   if (before === undefined) return null;
   const numbers = `${before.number},${job.number}`;
-  const tools = <Link to="/compare" search={{ jobs: numbers }} className="button small">Compare both</Link>;
+  const tools = (
+    <Link to="/compare" search={{ jobs: numbers }} className="button small"><Trans>Compare both</Trans></Link>
+  );
   return <SpecChanges before={before} after={job.spec} tools={tools} />;
 }

@@ -1,3 +1,6 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
+
 import { metricsOf, useMetrics } from "../api/metrics";
 import type { Event, Job } from "../api/types";
 import { hours, percent } from "../lib/format";
@@ -20,10 +23,12 @@ export function Spent({ job, events }: { job: Job; events: readonly Event[] }) {
   if (all === 0) return null;
   const held = parts.filter(({ key }) => key !== "queue").reduce((sum, part) => sum + part.seconds, 0);
   const tools = job.gpus > 0 && (
-    <span className="faint">{hours(held * job.gpus / SECONDS_PER_HOUR)} {one}-hours held</span>
+    <span className="faint">
+      <Trans>{{ hours: hours(held * job.gpus / SECONDS_PER_HOUR) }} {one}-hours held</Trans>
+    </span>
   );
   return (
-    <Panel title="Where the time went" tools={tools}>
+    <Panel title={t`Where the time went`} tools={tools}>
       <div className="spent-bar" aria-hidden="true">
         {parts.map(({ key, seconds }) => <div key={key} data-part={key} style={{ flexGrow: seconds / all }} />)}
       </div>

@@ -1,7 +1,10 @@
+import { t } from "@lingui/core/macro";
+import { Plural, Trans } from "@lingui/react/macro";
+
 import { useDumpStacks, useStacks } from "../api/jobs";
 import { useMayChange } from "../api/session";
 import type { Job, ProcessStack, Stacks as Dump } from "../api/types";
-import { plural, sentence } from "../lib/format";
+import { sentence } from "../lib/format";
 import { Notice } from "../ui/Notice";
 import { Panel } from "../ui/Panel";
 import { Time } from "../ui/Time";
@@ -17,19 +20,23 @@ export function Stacks({ job, hangs }: { job: Job; hangs: boolean }) {
   const [first] = newest;
   const tools = (
     <>
-      {first !== undefined && <span className="faint"><Time at={first.at} />, attempt {first.attempt}</span>}
+      {first !== undefined && (
+        <span className="faint"><Trans><Time at={first.at} />, attempt {{ attempt: first.attempt }}</Trans></span>
+      )}
       {mine && job.state === "running" && (
         <button type="button" className="button small" disabled={dump.isPending} onClick={() => dump.mutate(job.id)}>
-          Dump now
+          <Trans>Dump now</Trans>
         </button>
       )}
     </>
   );
   return (
-    <Panel title="Stacks" className={hangs ? "stacks hanging" : "stacks"} tools={tools}>
+    <Panel title={t`Stacks`} className={hangs ? "stacks hanging" : "stacks"} tools={tools}>
       <Notice error={dump.error} />
-      {hangs && <p className="stacks-hangs">The run makes no step any more: it is taken for hanging.</p>}
-      {first === undefined && <p className="soft pad">Its stacks are on the way.</p>}
+      {hangs && (
+        <p className="stacks-hangs"><Trans>The run makes no step any more: it is taken for hanging.</Trans></p>
+      )}
+      {first === undefined && <p className="soft pad"><Trans>Its stacks are on the way.</Trans></p>}
       {newest.map((one) => <OfNode key={one.node_rank} dump={one} named={newest.length > 1} />)}
     </Panel>
   );
@@ -40,7 +47,11 @@ function OfNode({ dump, named }: { dump: Dump; named: boolean }) {
     <div className="stacks-node">
       <p>{named && <b>{dump.node}: </b>}{sentence(dump.summary)}</p>
       <ul>{dump.processes.map((one) => <li key={one.pid}><Process process={one} /></li>)}</ul>
-      {dump.left_out > 0 && <p className="faint">{plural(dump.left_out, "process")} left out.</p>}
+      {dump.left_out > 0 && (
+        <p className="faint">
+          <Plural value={{ count: dump.left_out }} one="# process left out." other="# processes left out." />
+        </p>
+      )}
     </div>
   );
 }
@@ -50,17 +61,17 @@ function Process({ process }: { process: ProcessStack }) {
   return (
     <details>
       <summary>
-        <b>rank {rank}</b>
+        <b><Trans>rank {rank}</Trans></b>
         <span className="stack-doing" data-waits={process.collective != null || undefined}>{doing(process)}</span>
         {process.place != null && <code className="stack-place">{process.place}</code>}
-        <span className="faint">{main ? `pid ${pid}` : `pid ${pid}, helper`}</span>
+        <span className="faint">{main ? `pid ${pid}` : t`pid ${pid}, helper`}</span>
       </summary>
       <code className="stack-command">{command}</code>
       {error != null && <p className="notice">{error}</p>}
       {threads.map((thread, index) => (
         <section key={index} className="stack-thread">
-          <h3>{thread.name ?? (index === 0 ? "main thread" : `thread ${index + 1}`)}</h3>
-          <ol tabIndex={0} aria-label="Frames, the innermost first">
+          <h3>{thread.name ?? (index === 0 ? t`main thread` : t`thread ${{ number: index + 1 }}`)}</h3>
+          <ol tabIndex={0} aria-label={t`Frames, the innermost first`}>
             {thread.frames.map((frame, place) => (
               <li key={place} data-native={frame.native || undefined}>
                 <b>{frame.function}</b> <span>{frame.line > 0 ? `${frame.file}:${frame.line}` : frame.file}</span>
@@ -74,7 +85,7 @@ function Process({ process }: { process: ProcessStack }) {
 }
 
 function doing({ error, collective, doing: work }: ProcessStack): string {
-  if (error != null) return "cannot be read";
-  if (collective != null) return `waits in ${collective}`;
-  return work ?? "native code";
+  if (error != null) return t`cannot be read`;
+  if (collective != null) return t`waits in ${collective}`;
+  return work ?? t`native code`;
 }

@@ -1,5 +1,8 @@
+import { t } from "@lingui/core/macro";
+
 import { type Again, useCheckpoints, useOutputs } from "../api/jobs";
 import type { Job } from "../api/types";
+import { number } from "../lib/format";
 
 /** What a job that is run again starts from. */
 export type Start = Pick<Again, "from" | "carry">;
@@ -21,9 +24,11 @@ export function StartChoice({ job, chosen, legend, onChoose }: Props) {
   const left = useOutputs(job).data?.some((output) => output.root !== "output") ?? false;
   const latest = checkpoints.data?.reduce((most, one) => Math.max(most, one.step), -1) ?? -1;
   const choices = [
-    { value: SCRATCH, label: "From scratch" },
-    ...(left ? [{ value: FILES, label: "With the files that it has left" }] : []),
-    ...(latest >= 0 ? [{ value: LATEST, label: `From the latest checkpoint (step ${latest.toLocaleString()})` }] : []),
+    { value: SCRATCH, label: t`From scratch` },
+    ...(left ? [{ value: FILES, label: t`With the files that it has left` }] : []),
+    ...(latest >= 0
+      ? [{ value: LATEST, label: t`From the latest checkpoint (step ${{ step: number(latest) }})` }]
+      : []),
   ];
   return (
     <fieldset className="choices">

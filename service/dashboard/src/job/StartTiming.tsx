@@ -1,3 +1,6 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
+
 import { useStarts } from "../api/jobs";
 import type { Job, StartTiming as Start } from "../api/types";
 import { milliseconds } from "../lib/time";
@@ -9,7 +12,7 @@ export function StartTiming({ job }: { job: Job }) {
   if (start === undefined || start.stages.length === 0) return null;
   const whole = ended(start);
   return (
-    <Panel title="Start" tools={<span className="faint">{milliseconds(whole)}{how(start)}</span>}>
+    <Panel title={t`Start`} tools={<span className="faint">{how(start, milliseconds(whole))}</span>}>
       <ol className="stages">
         {start.stages.map((stage) => (
           <li key={stage.name}>
@@ -29,11 +32,15 @@ export function StartTiming({ job }: { job: Job }) {
           </li>
         ))}
       </ol>
-      {start.cold_reason != null && <p className="stages-note soft">Cold start: {start.cold_reason}.</p>}
+      {start.cold_reason != null && (
+        <p className="stages-note soft"><Trans>Cold start: {{ reason: start.cold_reason }}.</Trans></p>
+      )}
       {skewed(start) && (
         <p className="stages-note faint">
-          The node&apos;s clock is off by {milliseconds(Math.abs(start.clock_skew_ms ?? 0))}
-          {" "}(± {milliseconds(start.clock_skew_error_ms ?? 0)}), which is taken off here.
+          <Trans>
+            The node&apos;s clock is off by {{ skew: milliseconds(Math.abs(start.clock_skew_ms ?? 0)) }}
+            {" "}(± {{ error: milliseconds(start.clock_skew_error_ms ?? 0) }}), which is taken off here.
+          </Trans>
         </p>
       )}
     </Panel>
@@ -51,8 +58,8 @@ function ended(start: Start): number {
   return last === undefined ? 0 : Math.max(last.at_ms + last.ms, 0.001);
 }
 
-function how(start: Start): string {
-  return start.warm == null ? "" : start.warm ? ", warm start" : ", cold start";
+function how({ warm }: Start, time: string): string {
+  return warm == null ? time : warm ? t`${time}, warm start` : t`${time}, cold start`;
 }
 
 const skewed = (start: Start) => start.clock_skew_ms != null && start.clock_skew_ms !== 0;

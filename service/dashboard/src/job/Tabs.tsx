@@ -1,3 +1,4 @@
+import { t } from "@lingui/core/macro";
 import * as Radix from "@radix-ui/react-tabs";
 import { useNavigate } from "@tanstack/react-router";
 import type { ReactNode } from "react";
@@ -21,7 +22,7 @@ export function Tabs({ job, tab, children }: Props) {
   );
   return (
     <Radix.Root className="tabs" value={tab} onValueChange={go}>
-      <Radix.List className="tab-list" aria-label="Parts of the job">
+      <Radix.List className="tab-list" aria-label={t`Parts of the job`}>
         {JOB_TABS.map(({ key, label }) => <Radix.Trigger key={key} value={key} className="tab">{label}</Radix.Trigger>)}
       </Radix.List>
       <Radix.Content value={tab} className="tab-content" tabIndex={-1}>{children}</Radix.Content>

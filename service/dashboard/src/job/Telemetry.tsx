@@ -1,3 +1,4 @@
+import { t } from "@lingui/core/macro";
 import { useMemo, useState } from "react";
 
 import { useAttempts, useTelemetry, useTelemetryDetail } from "../api/jobs";
@@ -12,7 +13,7 @@ import { Panel } from "../ui/Panel";
 import { Segments } from "../ui/Segments";
 import { useDetailRange } from "./useDetailRange";
 
-const CLOCKS = [{ key: "time", label: "Time" }, { key: "wall", label: "Wall" }] as const;
+const CLOCKS = [{ key: "time", label: t`Time` }, { key: "wall", label: t`Wall` }] as const;
 
 /** What the machine did for the job: its devices, processors and memory, with the starts of attempts. */
 export function Telemetry({ job }: { job: Job }) {
@@ -34,12 +35,14 @@ export function Telemetry({ job }: { job: Job }) {
     setZoom(null);
     setClock(next);
   };
-  const tools = shown.length > 0 && <Segments label="Axis" options={CLOCKS} value={clock} onChange={change} />;
+  const tools = shown.length > 0 && <Segments label={t`Axis`} options={CLOCKS} value={clock} onChange={change} />;
   return (
-    <Panel title="Machine" tools={tools}>
+    <Panel title={t`Machine`} tools={tools}>
       <Notice error={telemetry.error ?? detail.error} />
       {series !== undefined && shown.length === 0 && (
-        <p className="soft pad">{job.started_at === null ? "The job has not started yet." : "Nothing was measured."}</p>
+        <p className="soft pad">
+          {job.started_at === null ? t`The job has not started yet.` : t`Nothing was measured.`}
+        </p>
       )}
       <div className="charts small-charts">
         {shown.map((gauge) => (
@@ -67,6 +70,6 @@ export function Telemetry({ job }: { job: Job }) {
 function starts(attempts: readonly Attempt[], series: readonly Series[], origin: number): Flag[] {
   if (series.length === 0) return [];
   return attempts.flatMap(({ number, started_at: at }) => (
-    number > 1 && at !== null ? [{ x: Date.parse(at) / 1000 - origin, label: `attempt ${number}` }] : []
+    number > 1 && at !== null ? [{ x: Date.parse(at) / 1000 - origin, label: t`attempt ${{ attempt: number }}` }] : []
   ));
 }

@@ -1,3 +1,6 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
+
 import { useWhy } from "../api/jobs";
 import type { Alternative, Job, Reason, Why } from "../api/types";
 import { sentence } from "../lib/format";
@@ -30,9 +33,9 @@ export function WhyBox({ job }: { job: Job }) {
   if (why === undefined) return <Notice error={found.error} />;
   const reasons = named(why.reasons.filter((one) => !TOLD.has(one.code)));
   return (
-    <section className="why" aria-label="Why" data-state={job.state}>
+    <section className="why" aria-label={t`Why`} data-state={job.state}>
       <p className="why-summary">
-        {why.position !== null && <span className="why-place" title="Place in the queue">{why.position}</span>}
+        {why.position !== null && <span className="why-place" title={t`Place in the queue`}>{why.position}</span>}
         <span><Message text={withoutTime(why.summary)} now={now} /></span>
       </p>
       <Expected why={why} now={now} />
@@ -57,10 +60,12 @@ function named(reasons: readonly Reason[]): Reason[] {
 function Expected({ why, now }: { why: Why; now: number }) {
   const { expected_start_at: start, expected_end_at: end, position } = why;
   if (start !== null) {
-    return <p>Starts <b><Forecast p50={start} p90={why.expected_start_p90_at} now={now} /></b>.</p>;
+    return <p><Trans>Starts <b><Forecast p50={start} p90={why.expected_start_p90_at} now={now} /></b>.</Trans></p>;
   }
-  if (end != null) return <p>Ends <b><Forecast p50={end} p90={why.expected_end_p90_at} now={now} /></b>.</p>;
-  return position === null ? null : <p className="soft">Nobody can tell yet when it starts.</p>;
+  if (end != null) {
+    return <p><Trans>Ends <b><Forecast p50={end} p90={why.expected_end_p90_at} now={now} /></b>.</Trans></p>;
+  }
+  return position === null ? null : <p className="soft"><Trans>Nobody can tell yet when it starts.</Trans></p>;
 }
 
 function Cause({ reason, why, now }: { reason: Reason; why: Why; now: number }) {
@@ -69,16 +74,22 @@ function Cause({ reason, why, now }: { reason: Reason; why: Why; now: number }) 
   const message = withoutTime(reason.message);
   const until = untold(reason, why);
   if (told && jobs.length === 0 && until === null) return null;
+  const cause = told
+    ? (reason.code === "dependency" ? t`Waits for` : t`In the way`)
+    : <Message text={sentence(message)} now={now} />;
   return (
     <li>
       <p>
-        {told ? (reason.code === "dependency" ? "Waits for" : "In the way") : <Message text={sentence(message)} now={now} />}
-        {until !== null && <span className="why-until"> until about <Time at={until} near={now} /></span>}
+        {until === null
+          ? cause
+          : <Trans>{cause} <span className="why-until">until about <Time at={until} near={now} /></span></Trans>}
       </p>
       {jobs.length > 0 && (
         <ul className="job-refs">
           {jobs.slice(0, SHOWN).map((id) => <li key={id}><JobRef id={id} /></li>)}
-          {jobs.length > SHOWN && <li className="faint">and {jobs.length - SHOWN} more</li>}
+          {jobs.length > SHOWN && (
+            <li className="faint"><Trans>and {{ count: jobs.length - SHOWN }} more</Trans></li>
+          )}
         </ul>
       )}
     </li>
@@ -96,12 +107,12 @@ function Alternatives({ alternatives, now }: { alternatives: readonly Alternativ
   const soon = alternatives.some((one) => one.starts === "now");
   return (
     <div className="alternatives">
-      <h2>{soon ? "What would start it now" : "What would start it sooner"}</h2>
+      <h2>{soon ? t`What would start it now` : t`What would start it sooner`}</h2>
       <ol>
         {alternatives.map((one) => (
           <li key={one.command}>
             <span className="alternative-when" data-now={one.starts === "now" || undefined}>
-              {one.starts === "now" ? "now" : <>about <Time at={one.starts} near={now} /></>}
+              {one.starts === "now" ? t`now` : <Trans>about <Time at={one.starts} near={now} /></Trans>}
             </span>
             <p><Message text={`${sentence(one.message.replace(WHEN, ""))}.`} now={now} /></p>
             <Command text={one.command} />

@@ -1,8 +1,10 @@
+import { t } from "@lingui/core/macro";
+
 import type { Measure } from "../api/sweeps";
 import { likelyMode, type Mode } from "../lib/trials";
 import { Segments } from "../ui/Segments";
 
-const MODES = [{ key: "min", label: "Low is good" }, { key: "max", label: "High is good" }] as const;
+const MODES = [{ key: "min", label: t`Low is good` }, { key: "max", label: t`High is good` }] as const;
 
 interface Props {
   metrics: readonly string[];
@@ -17,13 +19,18 @@ export function Compare({ metrics, metric, mode, onChange }: Props) {
   return (
     <>
       <select
-        aria-label="Metric"
+        aria-label={t`Metric`}
         value={metric}
         onChange={({ target }) => onChange({ metric: target.value, mode: likelyMode(target.value) })}
       >
         {known.map((name) => <option key={name}>{name}</option>)}
       </select>
-      <Segments label="Good values" options={MODES} value={mode} onChange={(key) => onChange({ metric, mode: key })} />
+      <Segments
+        label={t`Good values`}
+        options={MODES}
+        value={mode}
+        onChange={(key) => onChange({ metric, mode: key })}
+      />
     </>
   );
 }

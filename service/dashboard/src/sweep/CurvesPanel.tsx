@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { useMemo, useState } from "react";
 
 import type { Job } from "../api/types";
@@ -43,11 +45,13 @@ export function CurvesPanel({ trials, metric, colors, order, selected }: Props) 
   }).join(",");
   const [view] = useState(() => new View());
   const range = useSettledView(view);
-  const tools = reporting.length > MOST && <span className="faint">the best {MOST} of {reporting.length}</span>;
+  const tools = reporting.length > MOST && (
+    <span className="faint"><Trans>the best {{ shown: MOST }} of {{ all: reporting.length }}</Trans></span>
+  );
   return (
-    <Panel title="Curves of the selected trials" tools={tools}>
+    <Panel title={t`Curves of the selected trials`} tools={tools}>
       {runs.length === 0
-        ? <p className="soft pad">No selected trial has reported {metric}.</p>
+        ? <p className="soft pad"><Trans>No selected trial has reported {metric}.</Trans></p>
         : (
             <div className="sweep-curves">
               <RunsChart

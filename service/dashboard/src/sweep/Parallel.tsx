@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { useNavigate } from "@tanstack/react-router";
 import { type MouseEvent, useEffect, useMemo, useRef, useState } from "react";
 
@@ -6,6 +8,7 @@ import { type Key, nameOf, readKey, type TrialAxis } from "../lib/axes";
 import type { Brush, Brushes } from "../lib/brushes";
 import { resolveColor } from "../lib/colors";
 import { across, draw, HEIGHT, nearest, SIDE } from "../lib/parallel";
+import { STATE_LABELS } from "../lib/states";
 import { useTheme } from "../lib/theme";
 import { parameter } from "../lib/trials";
 import { ParallelAxis } from "./ParallelAxis";
@@ -39,13 +42,13 @@ export function Parallel({ trials, axes, colors, order, brushes, selected, onBru
   );
   const told = hovered === null ? undefined : trials[hovered];
   return (
-    <div className="parallel-box" ref={box} tabIndex={0} role="region" aria-label="Parallel coordinates">
+    <div className="parallel-box" ref={box} tabIndex={0} role="region" aria-label={t`Parallel coordinates`}>
       <div className="parallel" style={{ width }}>
         <div className="parallel-names">
           {axes.map((axis, at) => (
             <span key={axis.key} style={{ left: across(at, axes.length, width) }} title={nameOf(axis.key)}>
               {nameOf(axis.key)}
-              {axis.kind === "log" && <span className="faint"> log</span>}
+              {axis.kind === "log" && <span className="faint"> <Trans>log</Trans></span>}
             </span>
           ))}
         </div>
@@ -72,12 +75,17 @@ export function Parallel({ trials, axes, colors, order, brushes, selected, onBru
       </div>
       <p className="parallel-told faint" aria-live="off">
         {told === undefined
-          ? "Drag along an axis to select trials; a click on the axis, or Escape, removes the brush."
-          : `Trial ${told.trial ?? ""}, ${told.state}: ${axes.map(({ key }) => (
-            `${nameOf(key)} ${parameter(readKey(told, key) ?? null)}`)).join(", ")}`}
+          ? t`Drag along an axis to select trials; a click on the axis, or Escape, removes the brush.`
+          : wordsOf(told, axes)}
       </p>
     </div>
   );
+}
+
+/** A trial with its values on all axes. */
+function wordsOf(job: Job, axes: readonly TrialAxis[]): string {
+  const values = axes.map(({ key }) => `${nameOf(key)} ${parameter(readKey(job, key) ?? null)}`).join(", ");
+  return t`Trial ${{ trial: job.trial ?? "" }}, ${{ state: STATE_LABELS[job.state] }}: ${values}`;
 }
 
 /** The width that the axes get: that of the box, or more where they would stand too near. */

@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { type KeyboardEvent, type PointerEvent, useRef } from "react";
 
 import { nameOf, type TrialAxis } from "../lib/axes";
@@ -67,9 +69,9 @@ export function ParallelAxis({ axis, left, brush, gaps, onBrush }: Props) {
   const [from, to] = part ?? [0, 1];
   const handle = (label: string, at: number, change: (by: number) => Part) => (
     <Handle
-      label={`${label} ${name}`}
+      label={label}
       at={at}
-      words={brush === undefined ? "all" : brushWords(brush)}
+      words={brush === undefined ? t`all` : brushWords(brush)}
       step={axis.kind === "words" ? 1 / axis.order.length : STEP}
       onMove={(by) => onBrush(brushOf(axis, change(by)), true)}
     />
@@ -81,7 +83,7 @@ export function ParallelAxis({ axis, left, brush, gaps, onBrush }: Props) {
         className="parallel-strip"
         style={{ top: TOP, height: TALL }}
         data-axis={axis.key}
-        title="Drag to select, click to select all"
+        title={t`Drag to select, click to select all`}
         onPointerDown={onPointerDown}
         onPointerMove={onPointerMove}
         onPointerUp={onPointerUp}
@@ -90,8 +92,8 @@ export function ParallelAxis({ axis, left, brush, gaps, onBrush }: Props) {
           <span key={at} className="parallel-tick" style={{ bottom: `${at * 100}%` }}>{words}</span>
         ))}
         {part !== null && <i className="parallel-brush" style={{ bottom: `${from * 100}%`, height: `${(to - from) * 100}%` }} />}
-        {handle("Least", from, (by) => [Math.min(to, from + by), to])}
-        {handle("Most", to, (by) => [from, Math.max(from, to + by)])}
+        {handle(t`Least ${name}`, from, (by) => [Math.min(to, from + by), to])}
+        {handle(t`Most ${name}`, to, (by) => [from, Math.max(from, to + by)])}
       </div>
       {gaps && (
         <button
@@ -99,10 +101,10 @@ export function ParallelAxis({ axis, left, brush, gaps, onBrush }: Props) {
           className="parallel-none"
           style={{ top: TOP + TALL + LANE }}
           aria-pressed={brush?.length === 0}
-          aria-label={`none of ${name}`}
+          aria-label={t`none of ${name}`}
           onClick={() => onBrush(brush?.length === 0 ? null : [], true)}
         >
-          none
+          <Trans>none</Trans>
         </button>
       )}
     </div>

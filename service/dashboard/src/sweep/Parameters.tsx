@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+
 import type { Group } from "../api/types";
 import { values } from "../lib/trials";
 import { Panel } from "../ui/Panel";
@@ -6,7 +8,7 @@ import { Panel } from "../ui/Panel";
 export function Parameters({ sweep }: { sweep: Group }) {
   const { parameters } = sweep.sweep as { parameters: Record<string, unknown> };
   return (
-    <Panel title="Parameters">
+    <Panel title={t`Parameters`}>
       <dl className="parameters">
         {Object.entries(parameters).map(([name, form]) => (
           <div key={name}><dt><code>{name}</code></dt><dd>{values(form)}</dd></div>

@@ -1,8 +1,11 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { useNavigate } from "@tanstack/react-router";
 import { memo, type MouseEvent, useMemo } from "react";
 
 import type { Job } from "../api/types";
 import { axisOf, type Key, nameOf, readKey } from "../lib/axes";
+import { STATE_LABELS } from "../lib/states";
 import { likelyMode, type Mode, parameter } from "../lib/trials";
 import { Panel } from "../ui/Panel";
 
@@ -42,17 +45,17 @@ export function Scatter({ trials, forms, metrics, metric, mode, x, y, colors, or
   };
   const tools = (
     <>
-      <KeySelect label="Across" keys={keys} value={x} onChange={(next) => onChange({ x: next })} />
-      <KeySelect label="Up" keys={ups} value={y} onChange={(next) => onChange({ y: next })} />
+      <KeySelect label={t`Across`} keys={keys} value={x} onChange={(next) => onChange({ x: next })} />
+      <KeySelect label={t`Up`} keys={ups} value={y} onChange={(next) => onChange({ y: next })} />
     </>
   );
   return (
-    <Panel title="Scatter" tools={tools}>
+    <Panel title={t`Scatter`} tools={tools}>
       <svg
         className="scatter"
         viewBox={`-74 -14 ${WIDE + 110} ${TALL + 84}`}
         role="img"
-        aria-label={`${nameOf(y)} by ${nameOf(x)} of ${trials.length} trials`}
+        aria-label={t`${{ up: nameOf(y) }} by ${{ across: nameOf(x) }} of ${{ count: trials.length }} trials`}
         onClick={open}
       >
         <path className="scatter-frame" d={`M 0 0 V ${TALL} H ${WIDE}`} />
@@ -66,7 +69,7 @@ export function Scatter({ trials, forms, metrics, metric, mode, x, y, colors, or
           <text key={at} x={at * WIDE} y={TALL + GAP + 22} textAnchor="middle">{words}</text>
         ))}
         <text className="scatter-name" x={WIDE / 2} y={TALL + GAP + 44} textAnchor="middle">
-          {nameOf(x)}{across.kind === "log" && " (log)"}
+          {across.kind === "log" ? t`${{ name: nameOf(x) }} (log)` : nameOf(x)}
         </text>
         {order.map((at) => {
           const trial = trials[at];
@@ -81,15 +84,22 @@ export function Scatter({ trials, forms, metrics, metric, mode, x, y, colors, or
               color={colors[at] ?? ""}
               hollow={trial.state === "failed" || height === null || left === null}
               shown={selected[at] ?? false}
-              title={`Trial ${trial.trial ?? ""}, ${trial.state}: ${nameOf(y)} ${
-                parameter(readKey(trial, y) ?? null)} with ${nameOf(x)} ${parameter(readKey(trial, x) ?? null)}`}
+              title={titleOf(trial, x, y)}
             />
           );
         })}
       </svg>
-      <p className="faint compare-hint">Hollow: failed, or without a value, which stands outside the axes.</p>
+      <p className="faint compare-hint">
+        <Trans>Hollow: failed, or without a value, which stands outside the axes.</Trans>
+      </p>
     </Panel>
   );
+}
+
+function titleOf(trial: Job, x: Key, y: Key): string {
+  const told = (key: Key) => `${nameOf(key)} ${parameter(readKey(trial, key) ?? null)}`;
+  const [up, across] = [told(y), told(x)];
+  return t`Trial ${{ trial: trial.trial ?? "" }}, ${{ state: STATE_LABELS[trial.state] }}: ${up} with ${across}`;
 }
 
 interface DotProps {

@@ -1,10 +1,12 @@
+import { t } from "@lingui/core/macro";
+import { Plural, Trans } from "@lingui/react/macro";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 
 import { useMayChange } from "../api/session";
 import { useSweepChange } from "../api/sweeps";
 import type { Group } from "../api/types";
-import { metric, plural } from "../lib/format";
+import { metric } from "../lib/format";
 import { duration, secondsBetween } from "../lib/time";
 import { parameter, search, valueOf } from "../lib/trials";
 import { Dialog } from "../ui/Dialog";
@@ -20,7 +22,9 @@ export function SweepHeader({ sweep }: { sweep: Group }) {
       <div className="job-title">
         <span className="job-number">{sweep.number}</span>
         <h1>{sweep.name}</h1>
-        <span className="badge">sweep of {plural(sweep.size, "job")}</span>
+        <span className="badge">
+          <Plural value={{ count: sweep.size }} one="sweep of # job" other="sweep of # jobs" />
+        </span>
         {mine && <SweepActions sweep={sweep} />}
       </div>
       {sweep.paused !== null && <Paused sweep={sweep} reason={sweep.paused} />}
@@ -36,8 +40,8 @@ function Paused({ sweep, reason }: { sweep: Group; reason: string }) {
   const change = useSweepChange();
   const mine = useMayChange(sweep);
   return (
-    <section className="paused" aria-label="Paused">
-      <p><strong>Paused:</strong> {reason}.</p>
+    <section className="paused" aria-label={t`Paused`}>
+      <p><Trans><strong>Paused:</strong> {reason}.</Trans></p>
       {mine && (
         <button
           type="button"
@@ -45,7 +49,7 @@ function Paused({ sweep, reason }: { sweep: Group; reason: string }) {
           disabled={change.isPending}
           onClick={() => change.mutate({ id: sweep.id, change: "resume" })}
         >
-          Resume the sweep
+          <Trans>Resume the sweep</Trans>
         </button>
       )}
       <Notice error={change.error} />
@@ -69,22 +73,22 @@ function SweepActions({ sweep }: { sweep: Group }) {
   );
   return (
     <div className="actions">
-      {waiting > sweep.held && button("Hold", "hold")}
-      {sweep.held > 0 && button("Release", "release")}
+      {waiting > sweep.held && button(t`Hold`, "hold")}
+      {sweep.held > 0 && button(t`Release`, "release")}
       {sweep.ended_at === null && (
-        <button type="button" className="button danger" onClick={() => setAsking(true)}>Cancel</button>
+        <button type="button" className="button danger" onClick={() => setAsking(true)}><Trans>Cancel</Trans></button>
       )}
       <Notice error={change.error} />
       {asking && (
         <Dialog
-          title={`Cancel sweep ${sweep.number}?`}
-          confirm="Cancel all its jobs"
+          title={t`Cancel sweep ${{ number: sweep.number }}?`}
+          confirm={t`Cancel all its jobs`}
           danger
           busy={change.isPending}
           onConfirm={() => change.mutate({ id: sweep.id, change: "cancel" }, { onSuccess: () => setAsking(false) })}
           onClose={() => setAsking(false)}
         >
-          <p>Jobs that wait leave the queue at once; those that run save a checkpoint first.</p>
+          <p><Trans>Jobs that wait leave the queue at once; those that run save a checkpoint first.</Trans></p>
         </Dialog>
       )}
     </div>
@@ -95,16 +99,19 @@ function Facts({ sweep }: { sweep: Group }) {
   const now = useNow();
   return (
     <dl className="facts">
-      <div><dt>User</dt><dd>{sweep.user}</dd></div>
-      <div><dt>Project</dt><dd><Link to="/" search={{ project: sweep.project }}>{sweep.project}</Link></dd></div>
-      <div><dt>Submitted</dt><dd><Time at={sweep.created_at} /></dd></div>
+      <div><dt><Trans>User</Trans></dt><dd>{sweep.user}</dd></div>
       <div>
-        <dt>{sweep.ended_at === null ? "Since then" : "Took"}</dt>
+        <dt><Trans>Project</Trans></dt>
+        <dd><Link to="/" search={{ project: sweep.project }}>{sweep.project}</Link></dd>
+      </div>
+      <div><dt><Trans>Submitted</Trans></dt><dd><Time at={sweep.created_at} /></dd></div>
+      <div>
+        <dt>{sweep.ended_at === null ? t`Since then` : t`Took`}</dt>
         <dd>{duration(secondsBetween(sweep.created_at, sweep.ended_at, now))}</dd>
       </div>
-      <div><dt>Search</dt><dd>{search(sweep)}</dd></div>
-      {sweep.held > 0 && <div><dt>Held</dt><dd>{sweep.held}</dd></div>}
-      {sweep.stopped_early > 0 && <div><dt>Stopped early</dt><dd>{sweep.stopped_early}</dd></div>}
+      <div><dt><Trans>Search</Trans></dt><dd>{search(sweep)}</dd></div>
+      {sweep.held > 0 && <div><dt><Trans>Held</Trans></dt><dd>{sweep.held}</dd></div>}
+      {sweep.stopped_early > 0 && <div><dt><Trans>Stopped early</Trans></dt><dd>{sweep.stopped_early}</dd></div>}
     </dl>
   );
 }
@@ -116,7 +123,7 @@ function Best({ sweep }: { sweep: Group }) {
   if (!best || typeof value !== "number") return null;
   return (
     <p className="best-trial">
-      <span className="badge best">best</span>
+      <span className="badge best"><Trans>best</Trans></span>
       <span><span className="faint">{sweep.metric}</span> <b>{metric(value)}</b></span>
       <Link to="/jobs/$jobId" params={{ jobId: String(best.number) }}>{best.number} {best.name}</Link>
       {Object.entries(best.parameters ?? {}).map(([name, given]) => (

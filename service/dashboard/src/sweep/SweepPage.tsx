@@ -1,5 +1,7 @@
 import "../styles/sweep.css";
 
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
 import { memo, useCallback, useDeferredValue, useMemo, useState } from "react";
 
@@ -63,7 +65,9 @@ function Sections({ sweep, search, onSearch }: Props) {
       {metric === null
         ? (
             <>
-              <Panel title="Trials compared"><p className="soft pad">No trial has reported a metric yet.</p></Panel>
+              <Panel title={t`Trials compared`}>
+                <p className="soft pad"><Trans>No trial has reported a metric yet.</Trans></p>
+              </Panel>
               <TrialsTable {...shared} metric={null} mode={mode} selected={null} />
             </>
           )
@@ -110,7 +114,7 @@ function Compared({ sweep, trials, more, metrics, metric, mode, search, onSearch
   return (
     <>
       <Panel
-        title="Trials compared"
+        title={t`Trials compared`}
         tools={(
           <Compare
             metrics={metrics}

@@ -1,10 +1,12 @@
+import { plural, t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Link } from "@tanstack/react-router";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useMemo, useRef, useState } from "react";
 
 import { MOST_RUNS } from "../api/compare";
 import type { Group, Job } from "../api/types";
-import { metric as words, plural } from "../lib/format";
+import { metric as words } from "../lib/format";
 import { duration, secondsBetween } from "../lib/time";
 import { type Mode, parameter, sortTrials, type Sorting } from "../lib/trials";
 import { Panel } from "../ui/Panel";
@@ -50,8 +52,8 @@ export function TrialsTable({ sweep, trials, more, metric, mode, selected }: Pro
   const drawn = rows.getVirtualItems();
   const [before, after] = [drawn[0]?.start ?? 0, rows.getTotalSize() - (drawn.at(-1)?.end ?? 0)];
   const columns: Column[] = [
-    { key: "trial", label: "Trial", num: true },
-    { key: "state", label: "State", num: false },
+    { key: "trial", label: t`Trial`, num: true },
+    { key: "state", label: t`State`, num: false },
     ...(metric === null ? [] : [{ key: "value", label: metric, num: true }]),
     ...names.map((name) => ({ key: `parameter:${name}`, label: name, num: true })),
   ];
@@ -60,20 +62,26 @@ export function TrialsTable({ sweep, trials, more, metric, mode, selected }: Pro
   const compared = shown.slice(0, MOST_RUNS).map((trial) => trial.number).join(",");
   const tools = (
     <>
-      {more > 0 && <span className="faint">{trials.length} of {trials.length + more} are shown</span>}
-      {shown.length > 1 && <Link to="/compare" search={{ jobs: compared }} className="button small">Compare runs</Link>}
+      {more > 0 && (
+        <span className="faint">
+          <Trans>{{ shown: trials.length }} of {{ all: trials.length + more }} are shown</Trans>
+        </span>
+      )}
+      {shown.length > 1 && (
+        <Link to="/compare" search={{ jobs: compared }} className="button small"><Trans>Compare runs</Trans></Link>
+      )}
     </>
   );
-  const title = shown.length === trials.length ? "Trials" : `Trials: ${shown.length} of ${plural(trials.length, "trial")}`;
+  const title = titleOf(shown.length, trials.length);
   return (
     <Panel title={title} tools={tools} className="table-panel">
-      <div ref={box} className="runs-scroll" tabIndex={0} role="region" aria-label="Trials and their values">
+      <div ref={box} className="runs-scroll" tabIndex={0} role="region" aria-label={t`Trials and their values`}>
         <table className="trials runs">
           <thead>
             <tr>
               {columns.map((column) => <Head key={column.key} column={column} sorting={sorting} onSort={sort} />)}
-              <th scope="col">Progress</th>
-              <th scope="col" className="num">Ran</th>
+              <th scope="col"><Trans>Progress</Trans></th>
+              <th scope="col" className="num"><Trans>Ran</Trans></th>
             </tr>
           </thead>
           <tbody>
@@ -100,6 +108,11 @@ export function TrialsTable({ sweep, trials, more, metric, mode, selected }: Pro
   );
 }
 
+function titleOf(shown: number, all: number): string {
+  if (shown === all) return t`Trials`;
+  return plural(all, { one: `Trials: ${shown} of # trial`, other: `Trials: ${shown} of # trials` });
+}
+
 interface RowProps {
   trial: Job;
   names: readonly string[];
@@ -116,7 +129,7 @@ function Row({ trial, names, metric, best, now }: RowProps) {
       </td>
       <td>
         <StateChip state={trial.state} held={trial.held} blocked={trial.blocked} />
-        {trial.stop === "early" && <span className="faint"> early</span>}
+        {trial.stop === "early" && <span className="faint"> <Trans>early</Trans></span>}
       </td>
       {metric !== null && <td className="num value">{told(trial, metric)}</td>}
       {names.map((name) => <td key={name} className="num">{parameter(trial.parameters?.[name] ?? null)}</td>)}
