@@ -11,7 +11,7 @@ const known = new Map();
 
 /** The placeholders, tags and plurals of a text, which a translation keeps. */
 function parts(text) {
-  return [...new Set(text.match(/\{\w+|<\/?\w+\/?>/g))].sort().join(" ");
+  return [...new Set(text.match(/\{\w+(?=[,}])|<\/?\w+\/?>/g))].sort().join(" ");
 }
 
 function check(name, locale, id, { message = id, translation, obsolete }) {

@@ -37,13 +37,13 @@ export function SpecEnvironment({ job }: { job: Job }) {
 }
 
 /** Which Python it was; `attempt` is told where there are several. */
-function Python({ environment, attempt }: { environment: Environment; attempt: number | undefined }) {
+function Python({ environment, attempt }: { environment: Environment; attempt: number | null | undefined }) {
   const { python, interpreter } = environment;
   return (
     <p className="pad environment-facts">
       <span>{python == null ? t`Python of an unknown version` : `Python ${python}`}</span>
       <code>{interpreter}</code>
-      {attempt !== undefined && <span className="faint"><Trans>attempt {attempt}</Trans></span>}
+      {attempt != null && <span className="faint"><Trans>attempt {attempt}</Trans></span>}
     </p>
   );
 }
