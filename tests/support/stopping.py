@@ -32,7 +32,9 @@ def cancelled(user: User, job: Job) -> Stopped:
     """Cancels it and reruns it."""
     trains(user, job)
     user.yard.client.cancel(job.id)
-    return Stopped(job, user.yard.client.rerun(user.ends(job, JobState.CANCELLED).id))
+    user.ends(job, JobState.CANCELLED)
+    user.at_full_speed()
+    return Stopped(job, user.yard.client.rerun(job.id))
 
 
 def preempted(user: User, job: Job) -> Stopped:
@@ -45,10 +47,11 @@ def preempted(user: User, job: Job) -> Stopped:
 
 
 def make_room(user: User, job: Job) -> None:
-    """Runs an urgent job where this one runs."""
+    """Runs an urgent job where this one runs, which then goes on at full speed."""
     user.yard.client.set_policy(Policy(min_run=0))
     urgent = {"name": "urgent", "priority": "urgent", "launcher": "none", "command": ["true"]}
     user.succeeds(user.yard.client.submit({**urgent, "resources": {"gpus": job.spec["resources"]["gpus"]}}))
+    user.at_full_speed()
 
 
 def preempted_after(user: User, job: Job, words: str) -> Job:

@@ -18,6 +18,8 @@ from torchyard.submission import drafts
 #: How a rank that used gloo aborts now and then at its exit, where nothing of ours waits for gloo's threads
 #: (pytorch/pytorch#190489), and how often a command is typed for that.
 ABORTED, BY_HAND = "terminate called without an active exception", 3
+#: Where a script of `examples/frameworks` takes a step, and how long it rests there while it is slowed.
+STEP, REST_S = re.compile(r"^( +)(?:loss|logits) = ", re.MULTILINE), 0.1
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,26 @@ class User:
         """Puts a script into the folder as it is; returns its name there."""
         shutil.copy(script, self.folder)
         return script.name
+
+    def slowed(self, script: Path) -> str:
+        """Puts a script into the folder that rests in each step until `at_full_speed`; returns its name there.
+
+        A few steps are then enough for a stop to come before their end, however fast the machine is.
+        """
+        self._slow.touch()
+        rest = f"if __import__('os').path.exists({str(self._slow)!r}): __import__('time').sleep({REST_S})"
+        text, steps = STEP.subn(rf"\g<1>{rest}\n\g<0>", script.read_text())
+        assert steps == 1
+        (self.folder / script.name).write_text(text)
+        return script.name
+
+    def at_full_speed(self) -> None:
+        """Has what was slowed go on without a rest."""
+        self._slow.unlink(missing_ok=True)
+
+    @property
+    def _slow(self) -> Path:
+        return self.folder / "slow"
 
     def submit(self, *command: str, live: bool = False, **fields: Any) -> Job:
         """Submits a command as `yard run` would, from the folder with the environment active."""
