@@ -25,6 +25,7 @@ def chinese(browser: Browser, live_service: Live) -> Iterator[Page]:
 
 def sign_in(page: Page, service: Live) -> None:
     code = service.client.post("/api/v1/session/codes").raise_for_status().json()["code"]
+    page.goto("about:blank")
     page.goto(f"/#login={code}")
 
 
