@@ -68,8 +68,8 @@ export function ReservationDialog({ changed, day, onClose }: Props) {
         {people && <Field label={many} type="number" min={1} {...field("gpus")} />}
       </div>
       <div className="field-pair">
-        <Field label={t`From`} type="datetime-local" hint={t`Empty: now`} {...field("from")} />
-        <Field label={t`To`} type="datetime-local" required {...field("to")} />
+        <Field label={t({ message: "From", context: "time" })} type="datetime-local" hint={t`Empty: now`} {...field("from")} />
+        <Field label={t({ message: "To", context: "time" })} type="datetime-local" required {...field("to")} />
       </div>
       <Notice error={reserve.error ?? change.error} />
     </Dialog>
