@@ -23,10 +23,11 @@ from rich.table import Table
 from sqlalchemy import func, insert, select, text
 
 from service import bootstrap
-from service.accounting import usage_report
+from service.accounting import storage, usage_report
 from service.accounting.gpu_time import DAY_US
 from service.db.engine import Database
-from service.db.models import Attempt, Job, Member, MetricSeries, Node, Project, Tag, Usage, User
+from service.db.models import Attempt, Checkpoint, Job, Member, MetricSeries, Node, Project, Tag, Usage, User
+from service.db.unit_of_work import unit_of
 from service.estimation.forecasts import Estimator
 from service.identity.callers import Caller
 from service.jobs import find, metric_filter, ordering, queries
@@ -38,6 +39,8 @@ from torchyard.spec import JobSpec
 from torchyard.states import JOB_FINAL, JobState
 
 USERS, PROJECTS, TAGS, CHUNK = 20, 30, 500, 20_000
+#: Bytes of the checkpoint that each job has left.
+CHECKPOINT = 100_000_000
 START = 1_700_000_000_000_000
 #: A million jobs in a year, and each ran for a minute.
 APART_US, RAN_US = 30_000_000, 60_000_000
@@ -73,6 +76,9 @@ def fill(db: Database, ended: int, queued: int) -> None:
                 tx.execute(insert(Attempt), [_attempt(job) for job in over])
                 tx.execute(insert(Member), members)
                 tx.execute(insert(MetricSeries), [_series(job, chance) for job in over])
+                tx.execute(insert(Checkpoint), [_checkpoint(job) for job in over])
+                for job in over:
+                    unit_of(tx).count_stored(job["id"], CHECKPOINT)
     rows = [
         {"day": day, "user_id": user, "project": project, "kind": "useful", "gpu_us": jobs * RAN_US}
         for (day, user, project), jobs in usage.items()
@@ -109,6 +115,14 @@ def _attempt(job: dict[str, Any]) -> dict[str, Any]:
     times = {"created_us": at, "claimed_us": at, "started_us": at, "ended_us": at + RAN_US}
     used = {"gpu_time": {str((at + RAN_US) // DAY_US): {"useful": RAN_US}}}
     return {"id": f"att-{job['number']}", "job_id": job["id"], "number": 1, "state": job["state"], **times, **used}
+
+
+def _checkpoint(job: dict[str, Any]) -> dict[str, Any]:
+    of_job = {"id": f"ckpt-{job['number']}", "job_id": job["id"], "attempt_id": f"att-{job['number']}"}
+    return {**of_job, "name": "last", "step": 9, "state": "stored", "metrics": {}} | {
+        "size": CHECKPOINT,
+        "created_us": job["ended_us"],
+    }
 
 
 def _series(job: dict[str, Any], chance: random.Random) -> dict[str, Any]:
@@ -250,6 +264,12 @@ def _of_usage(db: Database) -> Iterator[tuple[str, Callable[[random.Random], obj
         span = usage_report.DateRange(since=last - timedelta(days=days - 1), until=last)
         return usage_report.report(db, span, by, now)
 
+    def held(kind: Any, name: str | None = None) -> object:
+        with db.read() as tx:
+            return storage.held(tx, kind, name)
+
+    yield "storage of a user", lambda chance: held("user", f"user-{chance.randrange(USERS)}")
+    yield "storage of all projects", lambda _: held("project")
     yield "usage of four weeks by user", lambda _: usage(28, "user")
     yield "usage of four weeks by day", lambda _: usage(28, "day")
     yield "usage of a year by project", lambda _: usage(365, "project")

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, func, select, true
 
 from service.accounting import accounts
-from service.db.models import Attempt, Checkpoint, Job, LogStream, Output, Snapshot
+from service.db.models import Job, Snapshot, StoredBytes
 from service.db.records.accounting import AccountKind
 from service.errors import ProblemError
 from torchyard.api import FieldProblem
@@ -31,28 +31,19 @@ class HeldStorage:
 def held(tx: Connection, kind: AccountKind, name: str | None = None) -> HeldStorage:
     """Return the bytes of stored checkpoints, files, logs and code, of all or of one.
 
+    - Sums of files are kept (`service.db.stored_bytes`): this costs the same after a million jobs.
     - Files that jobs share count for each, as in a job's own figures.
     - A snapshot of code counts once for each who has jobs on it, discarded ones too: it stays as long as they do.
     """
     owner = Job.user_id if kind == "user" else Job.project
     which = true() if name is None else owner == name
-    return HeldStorage(_files(tx, owner, which), _code(tx, owner, which))
+    return HeldStorage(_files(tx, kind, name), _code(tx, owner, which))
 
 
-def _files(tx: Connection, owner: Any, which: ColumnElement[bool]) -> Counter[str]:
-    queries = (
-        select(owner, func.sum(Checkpoint.size))
-        .join(Job, Job.id == Checkpoint.job_id)
-        .where(Checkpoint.state == "stored"),
-        select(owner, func.sum(Output.size)).join(Job, Job.id == Output.job_id).where(Output.state == "stored"),
-        select(owner, func.sum(LogStream.size))
-        .join(Attempt, Attempt.id == LogStream.attempt_id)
-        .join(Job, Job.id == Attempt.job_id),
-    )
-    found = Counter[str]()
-    for query in queries:
-        found.update({row[0]: int(row[1]) for row in tx.execute(query.where(which).group_by(owner))})
-    return found
+def _files(tx: Connection, kind: AccountKind, name: str | None) -> Counter[str]:
+    owner = StoredBytes.user_id if kind == "user" else StoredBytes.project
+    query = select(owner, func.sum(StoredBytes.size)).where(true() if name is None else owner == name).group_by(owner)
+    return Counter({row[0]: int(row[1]) for row in tx.execute(query)})
 
 
 def _code(tx: Connection, owner: Any, which: ColumnElement[bool]) -> Counter[str]:

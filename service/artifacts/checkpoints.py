@@ -16,6 +16,7 @@ from service.db.models import Attempt, Checkpoint, CheckpointFile, Job
 from service.db.records.artifacts import CheckpointRecord
 from service.db.records.jobs import JobOwner, SpecRecord
 from service.db.records.record import Record
+from service.db.unit_of_work import unit_of
 from service.errors import BadPathError, NotAHashError, ProblemError, field_problem, not_found
 from service.identity.callers import Caller
 from service.identity.roles import may_change
@@ -148,7 +149,9 @@ def _as_stored(kept: retention.RetentionCandidate) -> retention.RetentionCandida
 
 def _store(tx: Connection, attempt: AttemptIdentity, checkpoint: CheckpointRecord, now: int) -> None:
     stored = update(Checkpoint).where(Checkpoint.id == checkpoint.id).values(state="stored").returning(Checkpoint.size)
-    message = f"checkpoint of step {checkpoint.step} stored ({format_size(tx.scalar(stored) or 0)})"
+    size = tx.scalar(stored) or 0
+    unit_of(tx).count_stored(attempt.job_id, size)
+    message = f"checkpoint of step {checkpoint.step} stored ({format_size(size)})"
     _tell(tx, attempt, checkpoint.id, checkpoint.step, message, now)
 
 

@@ -18,12 +18,10 @@ from service.db.models import (
     Checkpoint,
     Job,
     LogStream,
-    LogTime,
     Member,
     MetricPoint,
     MetricSeries,
     Node,
-    Output,
     Stacks,
     Tag,
 )
@@ -148,11 +146,10 @@ def _arriving(job_id: Any) -> ColumnElement[bool]:
 
 def _forget(tx: Connection, job_id: JobId, now: int) -> list[str]:
     hashes = retention.mark_deleted(tx, [kept.id for kept in retention.checkpoints_of(tx, job_id)], now)
-    hashes += tx.scalars(select(Output.sha256).where(Output.job_id == job_id))
-    tx.execute(delete(Output).where(Output.job_id == job_id))
+    hashes += retention.forget_outputs(tx, job_id)
+    retention.forget_logs(tx, job_id)
     attempts = select(Attempt.id).where(Attempt.job_id == job_id).scalar_subquery()
-    for table in (LogStream, LogTime, Stacks):
-        tx.execute(delete(table).where(table.attempt_id.in_(attempts)))
+    tx.execute(delete(Stacks).where(Stacks.attempt_id.in_(attempts)))
     return hashes
 
 

@@ -1,6 +1,6 @@
 """Outputs: files that jobs write, where they lie, and which of them the store lacks."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Literal
@@ -42,6 +42,8 @@ class _ReportedFile(Record):
     root: str
     path: str
     sha256: str
+    size: int
+    state: str
     number: int
 
 
@@ -88,8 +90,9 @@ def report(db: Database, store: BlobStore, attempt: AttemptIdentity, message: Ou
 
 
 def put_back(tx: Connection, attempt: AttemptIdentity) -> bool:
-    """Return whether the attempt was put back: what it wrote is gone."""
-    return attempt.number <= (tx.scalar(select(Job.restarts).where(Job.id == attempt.job_id)) or 0)
+    """Return whether the attempt was put back: what it wrote is gone. Its job is locked: the next report waits."""
+    restarts = select(Job.restarts).where(Job.id == attempt.job_id).with_for_update(key_share=True)
+    return attempt.number <= (tx.scalar(restarts) or 0)
 
 
 def _rows(attempt: AttemptIdentity, message: OutputReport, node_rank: int) -> list[dict[str, Any]]:
@@ -153,14 +156,21 @@ def _store(tx: Connection, attempt: AttemptIdentity, rows: list[dict[str, Any]])
         index_elements=key, set_={name: statement.excluded[name] for name in names}
     )
     tx.execute(statement, list(current.values()))
+    older = (before[place] for place in current if place in before)
+    grown = _stored_size(current.values()) - sum(row.size for row in older if row.state == STORED)
+    unit_of(tx).count_stored(attempt.job_id, grown)
     replaced = {before[place].sha256 for place, row in current.items() if place in before}
     return replaced - {""}, [row["sha256"] for row in current.values() if row["state"] == STORED]
+
+
+def _stored_size(rows: Iterable[dict[str, Any]]) -> int:
+    return sum(row["size"] for row in rows if row["state"] == STORED)
 
 
 def _before(tx: Connection, attempt: AttemptIdentity, rows: list[dict[str, Any]]) -> Iterator[_ReportedFile]:
     for some in chunks(sorted({row["path"] for row in rows})):
         query = (
-            select(Output.root, Output.path, Output.sha256, Attempt.number)
+            select(Output.root, Output.path, Output.sha256, Output.size, Output.state, Attempt.number)
             .join(Attempt, Attempt.id == Output.attempt_id)
             .where(Output.job_id == attempt.job_id, Output.node_rank == rows[0]["node_rank"], Output.path.in_(some))
         )

@@ -16,6 +16,8 @@ from service.infra.threads import Repeated
 SCHEDULE_S = 1.0
 MONITOR_S = 1.0
 HOUSEKEEPING_S = 300.0
+#: Stored bytes are compared with the files for the first time so long after the start, then every day.
+FIRST_COMPARISON_US = 3_600_000_000
 
 
 @contextmanager
@@ -24,12 +26,18 @@ def running(ctx: Context, woken: threading.Event, counters: Counters) -> Iterato
     leader = Leader(ctx.db)
     scheduler, monitor = Scheduler(ctx, leader, counters), Monitor(ctx, leader)
 
+    compare_us = ctx.now_us() + FIRST_COMPARISON_US
+
     def clean() -> None:
+        nonlocal compare_us
         if leader.leads():
             ctx.broker_accounts.keep(tokens.node_tokens(ctx.db, ctx.now_us()))
             housekeeping.sweep(ctx.db, ctx.store, ctx.now_us())
             audit.forget_old(ctx.db, ctx.now_us(), ctx.settings.keep_audit_s)
             discard.sweep(ctx.db, ctx.store, ctx.now_us(), ctx.settings.keep_ended_s)
+            if ctx.now_us() >= compare_us:
+                housekeeping.correct_sums(ctx.db)
+                compare_us = ctx.now_us() + housekeeping.DAY_US
 
     loops = [
         Repeated("scheduler", scheduler.run, every_s=SCHEDULE_S, failed=counters.scheduler_errors.inc, woken=woken),

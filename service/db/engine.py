@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
 
+from service.db import stored_bytes
 from service.db.unit_of_work import UnitOfWork
 from service.errors import DatabaseBusyError
 from torchyard.ids import now_us
@@ -56,6 +57,7 @@ class Database:
         with self._transaction() as tx:
             unit = UnitOfWork(tx, now_us() if now is None else now)
             yield unit
+            stored_bytes.add(tx, unit.stored)
         if self._committed is not None:
             self._committed(unit)
 

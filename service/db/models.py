@@ -779,6 +779,18 @@ class Output(Base):
     wanted: Mapped[bool] = mapped_column(default=False, server_default=false())
 
 
+class StoredBytes(Base):
+    """Bytes that stored checkpoints, files and logs of a user's jobs in a project take in the artifact store.
+
+    Each transaction that changes their sizes changes the sum (`UnitOfWork.count_stored`).
+    """
+
+    __tablename__ = "stored_bytes"
+    user_id: Mapped[str] = mapped_column(ForeignKey("users.id"), primary_key=True)
+    project: Mapped[str] = mapped_column(ForeignKey("projects.name"), primary_key=True, index=True)
+    size: Mapped[int]
+
+
 class IdempotencyKey(Base):
     """A submission's key and what it made; kept seven days."""
 

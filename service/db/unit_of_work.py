@@ -1,5 +1,6 @@
 """Unit of work: a write transaction with its time, and what follows its commit."""
 
+from collections import Counter
 from typing import cast
 
 from sqlalchemy import Connection
@@ -27,6 +28,8 @@ class UnitOfWork:
         self.launches: dict[tuple[str, AttemptId], None] = {}
         self.starts: dict[AttemptId, None] = {}
         self.scheduler = False
+        #: Bytes by which the stored files of jobs have grown.
+        self.stored = Counter[JobId]()
         tx.execution_options(**{_OPTION: self})
 
     def tell(self, *topics: str) -> None:
@@ -52,6 +55,14 @@ class UnitOfWork:
     def start(self, attempt_id: AttemptId) -> None:
         """Tell whoever traces starts that more is known of an attempt's."""
         self.starts[attempt_id] = None
+
+    def count_stored(self, job_id: JobId, size: int) -> None:
+        """Count bytes that the files of a job take in the store from now on; below 0: that they take no more.
+
+        They are added to the sums of its user and project (`service.db.stored_bytes`) at the end of the transaction:
+        many write these, and whoever holds their locks waits for no others.
+        """
+        self.stored[job_id] += size
 
     def wake_scheduler(self) -> None:
         """Have the scheduler look at once, and wake the followers of the queue."""

@@ -48,7 +48,7 @@ def append(
             _write(store.log_path(attempt.id, rank), mark, new)
         now = clock()
         with db.write() as tx:
-            _count(tx, attempt.id, rank, mark + len(new), dropped)
+            _count(tx, attempt, rank, mark + len(new), dropped)
             if new and _is_time_due(stream, now):
                 _note_time(tx, attempt.id, rank, mark, now)
             unit_of(tx).tell(f"logs:{attempt.id}")
@@ -78,10 +78,13 @@ def _write(path: Path, offset: int, data: memoryview) -> None:
         sync_folder(path.parent.parent)
 
 
-def _count(tx: Connection, attempt_id: AttemptId, rank: int, size: int, dropped: int) -> None:
-    tx.execute(insert(tx, LogStream).values(attempt_id=attempt_id, rank=rank).on_conflict_do_nothing())
-    of_stream = (LogStream.attempt_id == attempt_id, LogStream.rank == rank)
-    tx.execute(update(LogStream).where(*of_stream, LogStream.size < size).values(size=size))
+def _count(tx: Connection, attempt: AttemptIdentity, rank: int, size: int, dropped: int) -> None:
+    tx.execute(insert(tx, LogStream).values(attempt_id=attempt.id, rank=rank).on_conflict_do_nothing())
+    of_stream = (LogStream.attempt_id == attempt.id, LogStream.rank == rank)
+    before = tx.scalar(select(LogStream.size).where(*of_stream).with_for_update()) or 0
+    if before < size:
+        tx.execute(update(LogStream).where(*of_stream).values(size=size))
+        unit_of(tx).count_stored(attempt.job_id, size - before)
     tx.execute(update(LogStream).where(*of_stream, LogStream.dropped_bytes < dropped).values(dropped_bytes=dropped))
 
 

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, select, update
+from sqlalchemy import Connection, func, select, update
 
 from service.accounting import usage
-from service.db.models import Attempt, Event, Member, Output
+from service.db.models import Attempt, Event, Member
 from service.db.records.attempts import AttemptRecord, MemberRecord
 from service.db.records.jobs import EventRecord, JobRecord, StopRequest
 from service.db.unit_of_work import unit_of
@@ -16,6 +16,7 @@ from service.lifecycle.notes import Note
 from service.lifecycle.rows import CLAIMED, lock_attempt, member_on, members_of, spans_nodes
 from service.lifecycle.start import adopt
 from service.lifecycle.transitions import move_attempt, move_job
+from service.storage import retention
 from torchyard.failures import fingerprints
 from torchyard.ids import AttemptId
 from torchyard.quantities import format_size
@@ -149,7 +150,7 @@ def _requeue(
     checkpoint = restore.choose(tx, job, [member.node for member in members_of(tx, attempt.id)])
     resume = f"; resumes from step {checkpoint.step}" if checkpoint else ""
     if tried := attempt.number <= job.restarts:
-        tx.execute(delete(Output).where(Output.attempt_id == attempt.id))
+        retention.forget_outputs(tx, job.id, attempt.id)
         resume = resume or "; starts from the beginning"
     note = Note(
         kind=decision.kind,

@@ -1,11 +1,11 @@
-"""Retention: which checkpoints are kept, and how many bytes each job holds in the store."""
+"""Retention: which files are kept or forgotten, and how many bytes each job holds in the store."""
 
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, and_, exists, func, or_, select, update
+from sqlalchemy import Connection, and_, delete, exists, func, or_, select, true, update
 from sqlalchemy.orm import aliased
 
 from service.db.models import (
@@ -14,9 +14,11 @@ from service.db.models import (
     CheckpointFile,
     Job,
     LogStream,
+    LogTime,
     Output,
 )
 from service.db.records.record import Record
+from service.db.unit_of_work import unit_of
 from torchyard.api import Storage
 from torchyard.ids import AttemptId, JobId
 from torchyard.spec import CheckpointPolicy, KeepBest
@@ -120,9 +122,30 @@ def mark_deleted(tx: Connection, ids: Sequence[str], now: int) -> list[str]:
     """Mark checkpoints as deleted; return hashes to `blobs.collect` after the commit."""
     if not ids:
         return []
+    known = select(Checkpoint.job_id, Checkpoint.size, Checkpoint.state).where(Checkpoint.id.in_(ids))
+    # Locked first: one that another transaction stores or deletes meanwhile counts as what it is then.
+    for job_id, size, state in tx.execute(known.order_by(Checkpoint.id).with_for_update()).all():
+        unit_of(tx).count_stored(job_id, -size if state == "stored" else 0)
     tx.execute(update(Checkpoint).where(Checkpoint.id.in_(ids)).values(state="deleted", deleted_us=now))
     query = select(CheckpointFile.sha256).where(CheckpointFile.checkpoint_id.in_(ids))
     return [sha256 for sha256 in tx.scalars(query.distinct()) if sha256 is not None]
+
+
+def forget_outputs(tx: Connection, job_id: JobId, attempt_id: AttemptId | None = None) -> list[str]:
+    """Delete the files of a job, or those of one attempt; return hashes to `blobs.collect` after the commit."""
+    of_attempt = true() if attempt_id is None else Output.attempt_id == attempt_id
+    deleted = delete(Output).where(Output.job_id == job_id, of_attempt)
+    gone = tx.execute(deleted.returning(Output.size, Output.sha256, Output.state)).all()
+    unit_of(tx).count_stored(job_id, -sum(row.size for row in gone if row.state == "stored"))
+    return [row.sha256 for row in gone]
+
+
+def forget_logs(tx: Connection, job_id: JobId) -> None:
+    """Delete what is known of the logs of a job."""
+    attempts = select(Attempt.id).where(Attempt.job_id == job_id).scalar_subquery()
+    gone = tx.execute(delete(LogStream).where(LogStream.attempt_id.in_(attempts)).returning(LogStream.size))
+    unit_of(tx).count_stored(job_id, -sum(gone.scalars()))
+    tx.execute(delete(LogTime).where(LogTime.attempt_id.in_(attempts)))
 
 
 def storage(tx: Connection, job_ids: Sequence[JobId]) -> dict[JobId, Storage]:

@@ -8,9 +8,10 @@ from sqlalchemy import Connection, func, insert, select, update
 from service import lifecycle
 from service.db.engine import Database
 from service.db.models import Attempt, Checkpoint, Device, Event, Job, Node, Project, User
+from service.db.unit_of_work import unit_of
 from service.scheduler.model.nodes import Placement
 from torchyard import wire
-from torchyard.ids import new_id, now_us
+from torchyard.ids import JobId, new_id, now_us
 from torchyard.spec import PRIORITY_RANK, JobSpec
 from torchyard.states import AttemptState, JobState
 from torchyard.wire import Result, ResultKind
@@ -163,6 +164,7 @@ def add_checkpoint(db: Database, attempt_id: str, step: int, state: str = "store
                 created_us=at_us,
             )
         )
+        unit_of(tx).count_stored(JobId(job_id), 1 if state == "stored" else 0)
         lifecycle.insert_event(tx, job_id, "checkpoint", f"checkpoint of step {step} {state}", now=at_us)
     return checkpoint_id
 

@@ -311,6 +311,29 @@ def test_what_nodes_keep_from_jobs_is_told_apart_from_quarantines(database_url: 
     assert found == [None, "stuck"]
 
 
+def test_stored_bytes_are_those_of_the_files_that_are_there(database_url: str, engine: Engine) -> None:
+    migrate(database_url, "0035")
+    fill(engine, MetaData())
+    known = schema(engine).tables
+    with engine.begin() as connection:
+        connection.execute(known["jobs"].update().values(project="name-1"))
+        connection.execute(known["checkpoints"].update().values(job_id="id-1", state="stored", size=10))
+        connection.execute(
+            known["checkpoints"].update().where(known["checkpoints"].c.id == "id-2").values(state="deleted")
+        )
+        connection.execute(known["outputs"].update().values(state="on-node"))
+        first = connection.execute(known["outputs"].select().limit(1)).one()._mapping
+        kept = {**first, "job_id": "id-2", "path": "kept", "size": 200, "state": "stored"}
+        connection.execute(known["outputs"].insert(), [kept])
+        connection.execute(known["attempts"].update().values(job_id="id-1", number=known["attempts"].c.number + 10))
+        connection.execute(known["log_streams"].update().values(size=1000))
+        owners = {row.id: row.user_id for row in connection.execute(text("SELECT id, user_id FROM jobs"))}
+    migrate(database_url, "0036")
+    with engine.connect() as connection:
+        found = connection.execute(text("SELECT user_id, project, size FROM stored_bytes ORDER BY size")).all()
+    assert found == [(owners["id-2"], "name-1", 200), (owners["id-1"], "name-1", 10 + 2 * 1000)]
+
+
 def found_by(engine: Engine, words: str) -> list[int]:
     """Numbers of jobs by the trigrams of their names."""
     query = {

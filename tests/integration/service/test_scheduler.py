@@ -11,11 +11,13 @@ from sqlalchemy import event, select, update
 from sqlalchemy.exc import OperationalError
 
 from service import lifecycle, notices
+from service.accounting import storage
 from service.controllers import background
 from service.controllers.scheduling import Scheduler
 from service.db.engine import Database
 from service.db.leader import Leader
 from service.db.models import Allocation, Device, Job, Member, Node
+from service.db.unit_of_work import unit_of
 from service.infra.observability import Counters
 from service.infra.threads import Repeated
 from service.scheduler.model.decisions import Start
@@ -25,6 +27,7 @@ from tests.support.box import NOW
 from tests.support.databases import locked
 from tests.support.recorded_context import RecordedContext, recorded_context
 from torchyard import api
+from torchyard.ids import JobId
 from torchyard.states import JobState
 
 
@@ -230,6 +233,21 @@ def test_the_loops_start_jobs_when_woken_and_end(yard: RecordedContext) -> None:
         wait.until(lambda: box.job_row(yard.ctx.db, job_id).state == JobState.ASSIGNED)
     assert not {"scheduler", "monitor", "housekeeping"} & {thread.name for thread in threading.enumerate()}
     assert b"torchyard_scheduler_errors_total 0.0" in counters.text()
+
+
+def test_housekeeping_corrects_sums_of_stored_bytes(yard: RecordedContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background, "FIRST_COMPARISON_US", 0)
+    db, job = yard.ctx.db, box.add_job(yard.ctx.db)
+    with db.write() as tx:
+        unit_of(tx).count_stored(JobId(job), 5)  # of no file
+
+    def held() -> int:
+        with db.read() as tx:
+            return storage.held(tx, "user").files.total()
+
+    assert held() == 5
+    with background.running(yard.ctx, yard.woken, Counters()):
+        wait.until(lambda: held() == 0)
 
 
 def test_a_round_that_fails_does_not_end_the_thread(caplog: pytest.LogCaptureFixture) -> None:

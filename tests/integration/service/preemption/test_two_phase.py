@@ -14,6 +14,7 @@ from service.db.engine import Database
 from service.db.leader import Leader
 from service.db.models import Account, Attempt, Group, Job, Node, Output, Project, Reservation
 from service.db.records.attempts import PendingPreemption
+from service.db.unit_of_work import unit_of
 from service.infra.observability import Counters
 from service.scheduler.model.decisions import Cause, Preempt
 from service.scheduler.policy.decide import SchedulingPass
@@ -21,7 +22,8 @@ from service.scheduler.policy.order import PERIOD_US
 from tests.support import box
 from tests.support.box import NOW
 from tests.support.recorded_context import RecordedContext, recorded_context
-from torchyard.ids import new_id
+from tests.support.storage import check_sums
+from torchyard.ids import JobId, new_id
 from torchyard.spec.policy import Policy
 from torchyard.states import JobState, StopReason
 from torchyard.wire import Action, Prepared
@@ -332,17 +334,21 @@ def outputs(yard: Yard, job: str) -> int:
 
 def test_a_new_job_is_tried_in_the_place_of_one_whose_trial_is_over(yard: Yard) -> None:
     job, attempt = on_trial(yard, box.add_node(yard.db, devices=1))
+    stored = TRIAL_OUTPUT | {"path": "kept.pt", "state": "stored", "size": 7}
+    with yard.db.write() as tx:
+        tx.execute(insert(Output).values(**stored, job_id=job, attempt_id=attempt))
+        unit_of(tx).count_stored(JobId(job), 7)
     new = box.add_job(yard.db, **PLAIN)
     yard.run(ON_TRIAL_S)
     assert yard.order() is Action.RUN
     yard.run(TRIED_S - ON_TRIAL_S)
     yard.run()
     assert yard.order() is Action.STOP
-    assert outputs(yard, job) == 1
+    assert (outputs(yard, job), check_sums(yard.db)) == (2, 7)
     box.finish(yard.db, attempt, signal=15, stop=StopReason.PREEMPT, terminated=True, ended_us=yard.now)
     row = box.job_row(yard.db, job)
     assert (row.state, row.restarts, row.retries_used, row.preemptions) == (JobState.QUEUED, 1, 0, 0)
-    assert outputs(yard, job) == 0
+    assert (outputs(yard, job), check_sums(yard.db)) == (0, 0)
     assert yard.run() == 1
     assert box.job_row(yard.db, new).state == JobState.ASSIGNED
     told = dict(box.events(yard.db, job))
