@@ -26,7 +26,19 @@ from service import bootstrap
 from service.accounting import storage, usage_report
 from service.accounting.gpu_time import DAY_US
 from service.db.engine import Database
-from service.db.models import Attempt, Checkpoint, Job, Member, MetricSeries, Node, Project, Tag, Usage, User
+from service.db.models import (
+    Attempt,
+    Checkpoint,
+    Job,
+    Member,
+    MetricSeries,
+    Node,
+    Project,
+    Tag,
+    Usage,
+    User,
+    WastedUsage,
+)
 from service.db.unit_of_work import unit_of
 from service.estimation.forecasts import Estimator
 from service.identity.callers import Caller
@@ -77,6 +89,7 @@ def fill(db: Database, ended: int, queued: int) -> None:
                 tx.execute(insert(Member), members)
                 tx.execute(insert(MetricSeries), [_series(job, chance) for job in over])
                 tx.execute(insert(Checkpoint), [_checkpoint(job) for job in over])
+                tx.execute(insert(WastedUsage), [_wasted(job) for job in over])
                 for job in over:
                     unit_of(tx).count_stored(job["id"], CHECKPOINT)
     rows = [
@@ -115,6 +128,11 @@ def _attempt(job: dict[str, Any]) -> dict[str, Any]:
     times = {"created_us": at, "claimed_us": at, "started_us": at, "ended_us": at + RAN_US}
     used = {"gpu_time": {str((at + RAN_US) // DAY_US): {"useful": RAN_US}}}
     return {"id": f"att-{job['number']}", "job_id": job["id"], "number": 1, "state": job["state"], **times, **used}
+
+
+def _wasted(job: dict[str, Any]) -> dict[str, Any]:
+    of_job = {"number": job["number"], "user_id": job["user_id"]}
+    return {"day": job["ended_us"] // DAY_US, "kind": "idle", **of_job, "gpu_us": RAN_US // 10}
 
 
 def _checkpoint(job: dict[str, Any]) -> dict[str, Any]:

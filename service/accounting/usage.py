@@ -14,7 +14,7 @@ from service.accounting import accounts, gpu_time, occupancy
 from service.accounting.gpu_time import AttemptTimeline, DeviceOccupancy, Split, UsageKind, WorkOutcome
 from service.accounting.policy_settings import current_policy
 from service.db import upsert
-from service.db.models import Attempt, Checkpoint, Job, Member, Node, Usage, User
+from service.db.models import Attempt, Checkpoint, Job, Member, Node, Usage, User, WastedUsage
 from service.db.records.record import Record
 from service.db.records.spec import StoredSpec
 from torchyard.ids import AttemptId
@@ -45,6 +45,7 @@ class _EndedAttempt(Record):
     started_us: int | None
     ended_us: int | None
     result: Result | None
+    job_number: int
     user_id: str
     project: str
     spec: StoredSpec
@@ -124,7 +125,7 @@ def charge(
 
 def _ended(tx: Connection, attempt_id: AttemptId) -> _EndedAttempt:
     query = (
-        select(Attempt.__table__, Job.user_id, Job.project, Job.spec, SAVES)
+        select(Attempt.__table__, Job.number.label("job_number"), Job.user_id, Job.project, Job.spec, SAVES)
         .join(Job, Job.id == Attempt.job_id)
         .where(Attempt.id == attempt_id)
     )
@@ -235,6 +236,20 @@ def _store(tx: Connection, attempt: _EndedAttempt, split: Split) -> None:
     }
     tx.execute(add.on_conflict_do_update(index_elements=["day", "user_id", "project", "kind"], set_=more), rows)
     tx.execute(update(Attempt).where(Attempt.id == attempt.id).values(gpu_time=dict(days)))
+    _store_wasted(tx, attempt, split)
+
+
+def _store_wasted(tx: Connection, attempt: _EndedAttempt, split: Split) -> None:
+    of_job = {"number": attempt.job_number, "user_id": attempt.user_id}
+    rows = [
+        {"day": day, "kind": kind, **of_job, "gpu_us": gpu_us}
+        for (day, kind), gpu_us in sorted(split.items())
+        if kind is not UsageKind.USEFUL and gpu_us
+    ]
+    if rows:
+        add = upsert.insert(tx, WastedUsage)
+        more = {"gpu_us": WastedUsage.gpu_us + add.excluded.gpu_us}
+        tx.execute(add.on_conflict_do_update(index_elements=["day", "kind", "number"], set_=more), rows)
 
 
 def read_split(stored: Mapping[str, Mapping[str, int]]) -> Split:

@@ -11,10 +11,10 @@ from typing import Any, Literal
 from sqlalchemy import Connection, case, func, select
 
 from service.accounting import usage
-from service.accounting.gpu_time import DAY_US, HOUR_US, Split, UsageKind
+from service.accounting.gpu_time import DAY_US, HOUR_US, UsageKind
 from service.accounting.usage import RunningUsage
 from service.db.engine import Database
-from service.db.models import Attempt, Device, Job, Node, Usage, User
+from service.db.models import Attempt, Device, Job, Node, Usage, User, WastedUsage
 from service.db.records.record import Record
 from service.db.records.spec import StoredSpec
 from service.errors import field_problem
@@ -100,13 +100,16 @@ UsageByOwner = Mapping[str, UsedTime]
 def used(tx: Connection, span: DateRange, by: By, running: Sequence[RunningUsage]) -> UsageByOwner:
     """Return all GPU time of the days, with what runs."""
     numbers = span.numbers
-    column: Any = {"user": User.name, "project": Usage.project, "day": Usage.day}[by]
-    sums = (func.sum(Usage.gpu_us), func.sum(Usage.stoppable_us))
-    query = select(column, Usage.kind, *sums).join(User, User.id == Usage.user_id)
+    column: Any = {"user": Usage.user_id, "project": Usage.project, "day": Usage.day}[by]
+    query = select(column, Usage.kind, func.sum(Usage.gpu_us), func.sum(Usage.stoppable_us))
     inside = Usage.day.between(numbers.start, numbers.stop - 1)
     found: defaultdict[str, UsedTime] = defaultdict(UsedTime)
-    for key, kind, gpu_us, stoppable_us in tx.execute(query.where(inside).group_by(column, Usage.kind)):
-        found[_day(key) if by == "day" else key].add(UsageKind(kind), int(gpu_us), int(stoppable_us))
+    # Names are looked up of the sums: of each row they would take as long as all else.
+    rows = tx.execute(query.where(inside).group_by(column, Usage.kind)).all()
+    users = _names(tx) if by == "user" else {}
+    for key, kind, gpu_us, stoppable_us in rows:
+        name = _day(key) if by == "day" else users.get(key, key)
+        found[name].add(UsageKind(kind), int(gpu_us), int(stoppable_us))
     stoppable = _stoppable(tx, [each.attempt.id for each in running])
     for each in running:
         for (day, kind), gpu_us in each.split.items():
@@ -114,6 +117,11 @@ def used(tx: Connection, span: DateRange, by: By, running: Sequence[RunningUsage
                 owner = {"user": each.attempt.user, "project": each.attempt.project, "day": _day(day)}[by]
                 found[owner].add(kind, gpu_us, gpu_us if each.attempt.id in stoppable else 0)
     return found
+
+
+def _names(tx: Connection) -> dict[str, str]:
+    """Return the names of all users by id."""
+    return {row.id: row.name for row in tx.execute(select(User.id, User.name))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,36 +140,6 @@ def _stoppable(tx: Connection, running: Sequence[AttemptId]) -> set[AttemptId]:
     query = select(Attempt.id, Job.spec, usage.SAVES).join(Job, Job.id == Attempt.job_id)
     rows = _HoldingAttempt.each(tx.execute(query.where(Attempt.id.in_(running))))
     return {each.id for each in rows if each.spec.stoppable(saves=each.saves)}
-
-
-@dataclass(frozen=True, slots=True)
-class _ChargedAttempt(Record):
-    """An attempt of these days: whose it is, and its GPU time once it has ended."""
-
-    id: AttemptId
-    user: str
-    number: int
-    gpu_time: Mapping[str, Mapping[str, int]] | None
-
-
-#: Attempts and their GPU time, with that of the running ones so far.
-_ChargedSplits = Sequence[tuple[_ChargedAttempt, Split]]
-
-
-def _charged(tx: Connection, span: DateRange, running: Iterable[RunningUsage]) -> _ChargedSplits:
-    """Return the attempts that ran on these days."""
-    since, until = span.span_us
-    query = (
-        select(Attempt.id, User.name.label("user"), Job.number, Attempt.gpu_time)
-        .join(Job, Job.id == Attempt.job_id)
-        .join(User, User.id == Job.user_id)
-        .where(Attempt.created_us < until, func.coalesce(Attempt.ended_us, until) >= since)
-    )
-    so_far = {each.attempt.id: each.split for each in running}
-    return [
-        (each, so_far.get(each.id) or usage.read_split(each.gpu_time or {}))
-        for each in _ChargedAttempt.each(tx.execute(query))
-    ]
 
 
 def _day(number: int) -> str:
@@ -225,7 +203,7 @@ def _digest(tx: Connection, name: str, span: DateRange, now: int) -> Digest:
         useful=round(total.useful / capacity, 4) if capacity else None,
         started=started,
         mean_wait_s=mean_wait_s,
-        wastes=wastes(_wasted(_charged(tx, span, running), span)),
+        wastes=wastes(_wasted(tx, span, running)),
     )
 
 
@@ -258,11 +236,28 @@ class WastedTime:
     gpu_us: int
 
 
-def _wasted(charged: _ChargedSplits, span: DateRange) -> Iterable[WastedTime]:
-    for each, split in charged:
-        for (day, kind), gpu_us in split.items():
-            if kind is not UsageKind.USEFUL and day in span.numbers:
-                yield WastedTime(user=each.user, number=each.number, kind=kind, gpu_us=gpu_us)
+def _wasted(tx: Connection, span: DateRange, running: Sequence[RunningUsage]) -> list[WastedTime]:
+    """Return what jobs have wasted on these days, with those that run."""
+    numbers = span.numbers
+    sums = select(User.name, WastedUsage.number, WastedUsage.kind, func.sum(WastedUsage.gpu_us))
+    ended = (
+        sums.join(User, User.id == WastedUsage.user_id)
+        .where(WastedUsage.day.between(numbers.start, numbers.stop - 1))
+        .group_by(User.name, WastedUsage.number, WastedUsage.kind)
+    )
+    so_far = (
+        WastedTime(user=each.attempt.user, number=each.attempt.number, kind=kind, gpu_us=gpu_us)
+        for each in running
+        for (day, kind), gpu_us in each.split.items()
+        if kind is not UsageKind.USEFUL and day in numbers
+    )
+    return [
+        *(
+            WastedTime(user=user, number=number, kind=UsageKind(kind), gpu_us=int(gpu_us))
+            for user, number, kind, gpu_us in tx.execute(ended)
+        ),
+        *so_far,
+    ]
 
 
 def wastes(found: Iterable[WastedTime]) -> list[Waste]:

@@ -332,6 +332,8 @@ class Job(Base):
         Index("ix_jobs_changed_us", "changed_us"),
         Index("ix_jobs_user_id_code", "user_id", "code"),
         Index("ix_jobs_project_code", "project", "code"),
+        # How long the jobs that started in a week had waited.
+        Index("ix_jobs_started_us", "started_us", "eligible_us", "created_us"),
     )
 
 
@@ -398,6 +400,18 @@ class Usage(Base):
     gpu_us: Mapped[int]
     #: The part of it whose jobs could be stopped for others and go on later.
     stoppable_us: Mapped[int] = mapped_column(default=0, server_default=text("0"))
+
+
+class WastedUsage(Base):
+    """GPU time of a job on one day that came to nothing: the parts of `Usage` that are not useful."""
+
+    __tablename__ = "wasted_usage"
+    day: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    #: idle, failed, lost
+    kind: Mapped[str] = mapped_column(primary_key=True)
+    number: Mapped[int] = mapped_column(ForeignKey("jobs.number"), primary_key=True, autoincrement=False)
+    user_id: Mapped[str] = mapped_column(ForeignKey("users.id"))
+    gpu_us: Mapped[int]
 
 
 class Forecast(Base):

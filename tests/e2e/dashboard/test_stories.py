@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
-from sqlalchemy import select, update
+from sqlalchemy import delete, insert, select
 
 from service import lifecycle
-from service.db.models import Attempt
+from service.db.models import Attempt, Job, WastedUsage
 from tests.support.live import Live
 from tests.support.scripted import Agent
 from torchyard.ids import now_us
@@ -62,8 +62,11 @@ def test_wastes_are_listed_with_the_jobs_and_the_mend(
         job = submit(name=kind)
         node.start().end()
         with live_service.context.db.write() as tx:
-            split = {str(day): {kind: hours * HOUR_US}}
-            tx.execute(update(Attempt).where(Attempt.job_id == job["id"]).values(gpu_time=split))
+            tx.execute(delete(WastedUsage).where(WastedUsage.number == job["number"]))
+            wasted = {"day": day, "kind": kind, "number": job["number"], "gpu_us": hours * HOUR_US}
+            user_id = tx.scalar(select(Job.user_id).where(Job.id == job["id"]))
+            if kind != "useful":
+                tx.execute(insert(WastedUsage).values(**wasted, user_id=user_id))
     page.goto("/sharing")
     wastes = page.get_by_role("region", name="Biggest wastes")
     expect(wastes.locator(".waste-hours")).to_have_text(["5.0 h failed", "3.0 h idle", "2.0 h lost"])

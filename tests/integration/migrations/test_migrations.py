@@ -325,13 +325,29 @@ def test_stored_bytes_are_those_of_the_files_that_are_there(database_url: str, e
         first = connection.execute(known["outputs"].select().limit(1)).one()._mapping
         kept = {**first, "job_id": "id-2", "path": "kept", "size": 200, "state": "stored"}
         connection.execute(known["outputs"].insert(), [kept])
-        connection.execute(known["attempts"].update().values(job_id="id-1", number=known["attempts"].c.number + 10))
+        connection.execute(known["attempts"].update().values(job_id="id-1"))
         connection.execute(known["log_streams"].update().values(size=1000))
         owners = {row.id: row.user_id for row in connection.execute(text("SELECT id, user_id FROM jobs"))}
     migrate(database_url, "0036")
     with engine.connect() as connection:
         found = connection.execute(text("SELECT user_id, project, size FROM stored_bytes ORDER BY size")).all()
     assert found == [(owners["id-2"], "name-1", 200), (owners["id-1"], "name-1", 10 + 2 * 1000)]
+
+
+def test_what_ended_attempts_wasted_is_known_by_day(database_url: str, engine: Engine) -> None:
+    migrate(database_url, "0036")
+    fill(engine, MetaData())
+    known = schema(engine).tables
+    spent = {"7": {"useful": 5, "idle": 2}, "8": {"lost": 3, "failed": 0}}
+    with engine.begin() as connection:
+        connection.execute(known["jobs"].update().values(user_id="id-1"))
+        connection.execute(known["attempts"].update().values(job_id="id-2", gpu_time=spent))
+    migrate(database_url, "0037")
+    with engine.connect() as connection:
+        found = connection.execute(
+            text("SELECT day, kind, number, user_id, gpu_us FROM wasted_usage ORDER BY day")
+        ).all()
+    assert found == [(7, "idle", 2, "id-1", 4), (8, "lost", 2, "id-1", 6)]
 
 
 def found_by(engine: Engine, words: str) -> list[int]:
