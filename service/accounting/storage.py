@@ -31,7 +31,7 @@ class HeldStorage:
 def held(tx: Connection, kind: AccountKind, name: str | None = None) -> HeldStorage:
     """Return the bytes of stored checkpoints, files, logs and code, of all or of one.
 
-    - Sums of files are kept (`service.db.stored_bytes`): this costs the same after a million jobs.
+    - Sums of files are kept (`service.db.stored_bytes`); snapshots are added up from an index of the owner's jobs.
     - Files that jobs share count for each, as in a job's own figures.
     - A snapshot of code counts once for each who has jobs on it, discarded ones too: it stays as long as they do.
     """
