@@ -5,13 +5,10 @@ import "./styles/people.css";
 import "./styles/home.css";
 import "./styles/jobs.css";
 import "./styles/job.css";
-import "./styles/stages.css";
 import "./styles/box.css";
 import "./styles/tables.css";
 import "./styles/sharing.css";
-import "./styles/audit.css";
 import "./styles/compare.css";
-import "./styles/log.css";
 import "./styles/palette.css";
 
 import { I18nProvider } from "@lingui/react";

@@ -1,3 +1,5 @@
+import "../styles/audit.css";
+
 import { t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
 import { useState } from "react";

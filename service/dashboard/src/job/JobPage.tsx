@@ -1,3 +1,5 @@
+import "../styles/stages.css";
+
 import { Trans } from "@lingui/react/macro";
 import { Link, useParams } from "@tanstack/react-router";
 

@@ -1,3 +1,5 @@
+import "../styles/log.css";
+
 import { plural, t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
 import { useMemo, useRef, useState } from "react";
