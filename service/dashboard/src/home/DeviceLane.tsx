@@ -1,3 +1,4 @@
+import { t } from "@lingui/core/macro";
 import { memo } from "react";
 
 import type { DeviceTimeline, NodeTimeline, TimelineJob } from "../api/types";
@@ -5,7 +6,7 @@ import {
   type Bar, type Closed, closedOf, hueOf, laneOf, type Mark, outagesOf, place, type Reserved, type Window,
 } from "../lib/lanes";
 import { keyOf, type Use } from "../lib/utilization";
-import { told, toldClosed, toldIdle, toldOutage } from "./LaneTip";
+import { told, toldClosed, toldIdle, toldOutage, whyOf } from "./LaneTip";
 import { LaneUse } from "./LaneUse";
 import { ReservedMarks } from "./ReservedMarks";
 
@@ -31,17 +32,18 @@ const at = ({ left, width }: Mark) => ({ left: `${left}%`, width: `${width}%` })
 /** The jobs of one device over time, and how busy it was. */
 export function DeviceLane({ use, ...lane }: Props) {
   const of = nameOf(lane);
+  const node = lane.node.name;
   return (
-    <div className="lane" role="group" aria-label={`${of} of ${lane.node.name}`}>
+    <div className="lane" role="group" aria-label={t`${of} of ${node}`}>
       <DeviceTrack {...lane} />
       {use !== undefined && (
-        <LaneUse device={keyOf(lane.node.name, lane.device.uuid)} of={of} use={use} window={lane.window} />
+        <LaneUse device={keyOf(node, lane.device.uuid)} of={of} use={use} window={lane.window} />
       )}
     </div>
   );
 }
 
-const kindOf = (device: DeviceTimeline) => (device.kind === "gpu" ? "GPU" : "slot");
+const kindOf = (device: DeviceTimeline) => (device.kind === "gpu" ? "GPU" : t`slot`);
 
 const nameOf = ({ device }: Pick<Props, "device">) => `${kindOf(device)} ${device.index}`;
 
@@ -96,7 +98,7 @@ function Ahead({ closed, idle, now, left }: { closed: Closed | null; idle: strin
   }
   return (
     <div className="lane-closed" data-kind={closed.kind} style={style} {...telling(toldClosed(closed, now))}>
-      <span>{closed.why}</span>
+      <span>{whyOf(closed)}</span>
     </div>
   );
 }

@@ -1,5 +1,9 @@
+import { t } from "@lingui/core/macro";
+
 import type { Outage } from "../api/types";
+import { NODE_STATES } from "../box/words";
 import type { Bar, Closed } from "../lib/lanes";
+import { STATE_LABELS } from "../lib/states";
 import { duration, hour, pieces, secondsBetween } from "../lib/time";
 
 /** What is told of what is pointed at, and where the pointer is. */
@@ -9,51 +13,66 @@ export interface Pointed {
   y: number;
 }
 
+/** Instead of a time that is not known. */
+const UNKNOWN = "?";
+
+/** What the states of attempts are called. */
+const ATTEMPT_STATES: Readonly<Record<string, string>> = {
+  ...STATE_LABELS, preempted: t`preempted`, voided: t`voided`, lost: t({ message: "lost", context: "attempt" }),
+};
+
 /** What a bar tells: its job, whose it is, from when to when, and how it ended. */
 export function told({ job, kind, state, attempt, startsAt, endsAt, count }: Bar, now: number): string[] {
-  const when = (iso: string | null | undefined) => (iso == null ? "?" : hour(iso, now));
-  if (count > 1) return [`${count} short runs`, job.user, `${when(startsAt)}–${when(endsAt)}`];
+  const when = (iso: string | null | undefined) => (iso == null ? UNKNOWN : hour(iso, now));
+  const [start, end, late] = [when(startsAt), when(job.expected_end_at), when(job.expected_end_p90_at)];
+  if (count > 1) return [t`${count} short runs`, job.user, `${start}–${when(endsAt)}`];
   const who = [`${job.number} ${job.name}`, job.user];
-  if (kind === "expected") {
-    const late = job.expected_start_p90_at;
-    return [
-      ...who,
-      `starts about ${when(startsAt)}${late == null ? "" : `, by ${when(late)} in nine cases of ten`}`,
-      ...job.expected_end_at == null ? [] : [`ends about ${when(job.expected_end_at)}`],
-    ];
-  }
+  const ends = job.expected_end_at == null ? [] : [kind === "expected" ? t`ends about ${end}` : t`ends about ${end}, by ${late} in nine cases of ten`];
+  if (kind === "expected") return [...who, toldStart(start, when(job.expected_start_p90_at)), ...ends];
   const ran = startsAt === null ? "" : ` · ${duration(secondsBetween(startsAt, endsAt, now))}`;
-  const ends = job.expected_end_at;
   return [
     ...who,
-    `${when(startsAt)}–${endsAt === null ? "now" : when(endsAt)}${ran}`,
-    ...state === null ? [] : [attempt !== null && attempt > 1 ? `${state} (attempt ${attempt})` : state],
-    ...endsAt !== null || ends == null ? [] : [`ends about ${when(ends)}, by ${when(job.expected_end_p90_at)} in nine cases of ten`],
+    `${start}–${endsAt === null ? t`now` : when(endsAt)}${ran}`,
+    ...state === null ? [] : [toldState(state, attempt)],
+    ...endsAt === null ? ends : [],
   ];
 }
 
+function toldStart(start: string, late: string): string {
+  return late === UNKNOWN ? t`starts about ${start}` : t`starts about ${start}, by ${late} in nine cases of ten`;
+}
+
+function toldState(state: string, attempt: number | null): string {
+  const word = ATTEMPT_STATES[state] ?? state;
+  return attempt !== null && attempt > 1 ? t`${word} (attempt ${attempt})` : word;
+}
+
 const OUTAGES: Record<Outage["kind"], string> = {
-  quarantine: "in quarantine",
-  drain: "draining",
-  maintenance: "maintenance",
-  unreachable: "unreachable",
+  quarantine: t`in quarantine`,
+  drain: t`draining`,
+  maintenance: t`maintenance`,
+  unreachable: t`unreachable`,
 };
 
 /** What an outage tells: which it is, from when to when, and why. */
 export function toldOutage({ kind, reason, starts_at: starts, ends_at: ends }: Outage, now: number): string[] {
-  const span = `${hour(starts, now)}–${ends === null ? "now" : hour(ends, now)}`;
+  const span = `${hour(starts, now)}–${ends === null ? t`now` : hour(ends, now)}`;
   const lasted = duration(secondsBetween(starts, ends, now));
   return [OUTAGES[kind], `${span} · ${lasted}`, ...reason === "" ? [] : [inOwnTime(reason, now)]];
 }
 
 /** What keeps jobs away from now on tells: since when too, where that is known. */
-export function toldClosed({ why, outage }: Closed, now: number): string[] {
-  return outage === null ? [inOwnTime(why, now)] : toldOutage(outage, now);
+export function toldClosed(closed: Closed, now: number): string[] {
+  return closed.outage === null ? [inOwnTime(whyOf(closed), now)] : toldOutage(closed.outage, now);
 }
+
+/** Why a device gets no jobs, in words. */
+export const whyOf = ({ kind, why }: Closed) => (kind === "unusable" ? why : NODE_STATES[kind]);
 
 /** Why a device is idle, as the tip of what is free of it. */
 export function toldIdle(why: string, now: number): string[] {
-  return ["free", `idle: ${inOwnTime(why, now)}`];
+  const words = inOwnTime(why, now);
+  return [t`free`, t`idle: ${words}`];
 }
 
 /** A sentence of the service, with its times in the viewer's zone. */

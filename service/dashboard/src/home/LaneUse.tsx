@@ -1,3 +1,4 @@
+import { t } from "@lingui/core/macro";
 import { memo } from "react";
 
 import type { Window } from "../lib/lanes";
@@ -14,13 +15,14 @@ interface Props {
 
 /** How busy a device was over time, as an area, and how much of its memory was held, as a line. */
 export const LaneUse = memo(function LaneUse({ device, of, use, window }: Props) {
+  const words = newestOf(use).join(", ");
   return (
     <svg
       className="lane-use"
       viewBox="0 0 100 100"
       preserveAspectRatio="none"
       role="img"
-      aria-label={`Use of ${of}: ${newestOf(use).join(", ")}`}
+      aria-label={t`Use of ${of}: ${words}`}
       data-use={device}
     >
       <path className="lane-busy" d={stepsOf(use.utilization, use, window).area} />

@@ -1,8 +1,11 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { type KeyboardEvent, memo, type MouseEvent, type PointerEvent, useMemo, useState } from "react";
 
 import { useTimeline, useUtilization } from "../api/box";
 import type { NodeTimeline, Timeline } from "../api/types";
+import { NODE_STATES } from "../box/words";
 import { hueOf, idleOf, outageKinds, place, reservedOf, ticksOf, type Window, windowOf } from "../lib/lanes";
 import { resourceOf } from "../lib/resources";
 import { hour } from "../lib/time";
@@ -33,8 +36,8 @@ export function Lanes({ hours, onHours }: { hours: Hours; onHours: (hours: Hours
       className="lanes-panel"
       tools={(
         <>
-          <Link to="/calendar" className="button small">Calendar</Link>
-          <Segments label="Time shown" options={SPANS} value={hours} onChange={onHours} />
+          <Link to="/calendar" className="button small"><Trans>Calendar</Trans></Link>
+          <Segments label={t`Time shown`} options={SPANS} value={hours} onChange={onHours} />
         </>
       )}
     >
@@ -134,7 +137,7 @@ function Axis({ window }: { window: Window }) {
         {ticksOf(window, 9).filter((at) => hasRoom(at, window)).map((at) => (
           <span key={at} style={{ left: `${place(at, window)}%` }}>{hour(new Date(at).toISOString(), at)}</span>
         ))}
-        <b style={{ left: `${place(window.now, window)}%` }}>now</b>
+        <b style={{ left: `${place(window.now, window)}%` }}><Trans>now</Trans></b>
       </div>
     </div>
   );
@@ -145,8 +148,8 @@ function AnyNode({ timeline, window }: { timeline: Timeline; window: Window }) {
   const reserved = reservedOf(timeline, null, window);
   if (reserved.length === 0) return null;
   return (
-    <div className="lane" role="group" aria-label="Reserved on any node">
-      <span className="lane-name">reserved</span>
+    <div className="lane" role="group" aria-label={t`Reserved on any node`}>
+      <span className="lane-name"><Trans>reserved</Trans></span>
       <div className="lane-track" data-thin><ReservedMarks reserved={reserved} named /></div>
     </div>
   );
@@ -161,14 +164,15 @@ interface NodeProps {
 }
 
 const NodeLanes = memo(function NodeLanes({ node, timeline, window, uses, person }: NodeProps) {
+  const { name, state } = node;
   const jobs = useMemo(() => new Map(timeline.jobs.map((job) => [job.number, job])), [timeline]);
   // The same array until something changes: lanes with hundreds of bars are drawn anew only then.
   const reserved = useMemo(() => reservedOf(timeline, node.name, window), [timeline, node.name, window]);
   return (
-    <section aria-label={`Lanes of ${node.name}`}>
+    <section aria-label={t`Lanes of ${name}`}>
       {(timeline.nodes.length > 1 || node.state !== "online") && (
         <h3 className="lane-node">
-          {node.name} {node.state !== "online" && <span className="node-state" data-state={node.state}><i />{node.state}</span>}
+          {name} {state !== "online" && <span className="node-state" data-state={state}><i />{NODE_STATES[state]}</span>}
         </h3>
       )}
       {node.devices.map((device) => (
@@ -200,21 +204,21 @@ function Legend({ timeline, window, uses, onPoint }: LegendProps) {
   const people = [...new Set(timeline.jobs.map(({ user }) => user))].sort((one, other) => one.localeCompare(other));
   const { broken, drained } = outageKinds(timeline.nodes, window);
   if (people.length === 0 && uses.size === 0 && !broken && !drained) {
-    return <p className="faint lane-legend">No job has run in this time.</p>;
+    return <p className="faint lane-legend"><Trans>No job has run in this time.</Trans></p>;
   }
   return (
-    <ul className="lane-legend" aria-label="People">
+    <ul className="lane-legend" aria-label={t`People`}>
       {people.map((user) => (
         <li key={user} onPointerEnter={() => onPoint(user)} onPointerLeave={() => onPoint(null)}>
           <i style={{ "--hue": hueOf(user) } as React.CSSProperties} />{user}
         </li>
       ))}
-      <li className="faint"><i data-kind="expected" />expected, to nine cases of ten</li>
-      <li className="faint"><i data-kind="reserved" />reserved</li>
-      {drained && <li className="faint"><i data-kind="drain" />draining, maintenance: no new jobs</li>}
-      {broken && <li className="faint"><i data-kind="quarantine" />quarantine, unreachable: no new jobs</li>}
-      {uses.size > 0 && <li className="faint"><i data-kind="busy" />busy</li>}
-      {uses.size > 0 && <li className="faint"><i data-kind="memory" />memory held</li>}
+      <li className="faint"><i data-kind="expected" /><Trans>expected, to nine cases of ten</Trans></li>
+      <li className="faint"><i data-kind="reserved" /><Trans>reserved</Trans></li>
+      {drained && <li className="faint"><i data-kind="drain" /><Trans>draining, maintenance: no new jobs</Trans></li>}
+      {broken && <li className="faint"><i data-kind="quarantine" /><Trans>quarantine, unreachable: no new jobs</Trans></li>}
+      {uses.size > 0 && <li className="faint"><i data-kind="busy" /><Trans>busy</Trans></li>}
+      {uses.size > 0 && <li className="faint"><i data-kind="memory" /><Trans>memory held</Trans></li>}
     </ul>
   );
 }
