@@ -235,14 +235,20 @@ def questions(db: Database) -> Iterator[tuple[str, Callable[[random.Random], obj
     yield "jobs by user", lambda _: queries.facets(db, admin, find.Filters(), "user")
     yield "jobs by tag", lambda _: queries.facets(db, admin, find.Filters(), "tag")
     yield "jobs by tag, with a text", lambda _: queries.facets(db, admin, find.Filters(q="resnet-bert"), "tag")
-    yield from _by_a_metric(db, admin)
+    yield from _in_orders(db, admin)
     yield from _of_the_queue(db, admin)
     yield from _of_usage(db)
 
 
-def _by_a_metric(db: Database, admin: Caller) -> Iterator[tuple[str, Callable[[random.Random], object]]]:
-    """Yield lists in the order of a metric's largest value."""
+def _in_orders(db: Database, admin: Caller) -> Iterator[tuple[str, Callable[[random.Random], object]]]:
+    """Yield lists in the order of a column, and of a metric's largest value."""
     order, span = ordering.parse("-max:val/accuracy"), find.Span(limit=50)
+    for column in map(ordering.parse, ("user", "-user", "priority", "name", "-duration")):
+        words = f"in the order {'-' * column.falling}{column.column}"
+        yield (
+            words,
+            lambda _, column=column: queries.ordered_page(db, admin, find.Filters(), span, column, START, None),
+        )
     for name, filters in {
         "by largest value": find.Filters(),
         "by largest value, of the failed": find.Filters(state=[JobState.FAILED]),

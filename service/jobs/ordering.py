@@ -5,9 +5,10 @@ import binascii
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from itertools import takewhile
+from typing import Any, Literal, NamedTuple, get_args
 
-from sqlalchemy import Connection, case, exists, func, null, or_, select
+from sqlalchemy import ColumnElement, Connection, case, exists, func, null, or_, select, union_all
 
 from service.db.models import Job, MetricSeries, User
 from service.db.records.jobs import JobVersion
@@ -15,6 +16,8 @@ from service.errors import field_problem
 from service.identity.callers import Caller
 from service.jobs import find, metric_filter
 from service.jobs.versions import COLUMNS
+from torchyard.spec import PRIORITY_RANK
+from torchyard.states import JobState
 
 Column = Literal["name", "user", "priority", "duration"]
 #: Words before a metric's name, with the value that each means.
@@ -42,6 +45,20 @@ class _Cursor:
     now_us: int
 
 
+class _Found(NamedTuple):
+    """A job of a page: its number, and the value that it is ordered by."""
+
+    number: int
+    value: str | int
+
+
+class _Group(NamedTuple):
+    """Jobs with one value: conditions of its parts, each of which an index has in the order of numbers."""
+
+    value: str | int
+    parts: Sequence[ColumnElement[bool]]
+
+
 def parse(text: str) -> Order:
     """Return the order that a text says, such as ``max:val/accuracy``, or with a minus for the largest first
     ``-duration``; an ``invalid-request`` problem for any other.
@@ -63,13 +80,16 @@ def page(
     """Return the versions of the jobs that pass, in the order of a column, and the cursor of the next page.
 
     Of equal ones the newest comes first, and jobs without the metric come last. By a column the list is ordered as of
-    its first page: what runs does not move meanwhile.
+    its first page: what runs does not move meanwhile. By user and priority a page is read group by group;
+    by name and duration all that pass are sorted.
     """
     after = None if span.cursor is None else _read(span.cursor, order)
     now_us = now_us if after is None else after.now_us
     filters = find.narrowed(tx, caller, filters)
     if order.column is None:
         found = _by_metric(tx, caller, filters, span, order, after)
+    elif filters.among is None and order.column in ("user", "priority"):
+        found = _by_group(tx, caller, filters, span, order, after)
     else:
         key = _key(order.column, now_us)
         query = _of_jobs(select(Job.number, key.label("value")), caller, filters)
@@ -119,6 +139,42 @@ def _by_metric(
         others = others.where(Job.number < after.number)
     rest = others.order_by(Job.number.desc()).limit(most - len(found)).offset(span.offset - passed)
     return [*found, *tx.execute(rest)]
+
+
+def _by_group(
+    tx: Connection, caller: Caller, filters: find.Filters, span: find.Span, order: Order, after: _Cursor | None
+) -> Sequence[_Found]:
+    """Return the first jobs behind the cursor, group by group: no later group is looked at."""
+    query, most = find.filtered(select(Job.number), caller, filters), span.offset + span.limit + 1
+    found = list[_Found]()
+    for group in _groups(tx, filters, order, None if after is None else after.value):
+        left = most - len(found)
+        newest = query.order_by(Job.number.desc()).limit(left)
+        if after is not None and group.value == after.value:
+            newest = newest.where(Job.number < after.number)
+        parts = (select(newest.where(part).subquery().c.number) for part in group.parts)
+        together = union_all(*parts).subquery().c.number
+        numbers = tx.scalars(select(together).order_by(together.desc()).limit(left))
+        found += [_Found(number, group.value) for number in numbers]
+        if len(found) == most:
+            break
+    return found[span.offset :]
+
+
+def _groups(tx: Connection, filters: find.Filters, order: Order, start: str | float | None) -> list[_Group]:
+    """Return the jobs of each user or priority, in order, from a value on."""
+    if order.column == "user":
+        users = select(User.id, User.name).where(exists().where(Job.user_id == User.id))
+        users = users.order_by(User.name.desc() if order.falling else User.name)
+        if start is not None:
+            users = users.where(User.name <= start if order.falling else User.name >= start)
+        return [_Group(name, [Job.user_id == user]) for user, name in tx.execute(users)]
+    ranks = sorted(PRIORITY_RANK.values(), reverse=order.falling)
+    passed = takewhile(lambda rank: start is not None and rank != start, ranks)
+    return [
+        _Group(rank, [(Job.state == state) & (Job.priority == rank) for state in filters.state or JobState])
+        for rank in ranks[len(list(passed)) :]
+    ]
 
 
 def _key(column: Column, now_us: int) -> Any:
