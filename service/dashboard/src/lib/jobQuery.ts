@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+
 import type { JobState } from "./states";
 import { FINAL, TABS, type TabKey } from "./states";
 
@@ -44,7 +46,7 @@ export function parseQuery(text: string): ParsedQuery {
   const complaints: string[] = [];
   const metric: string[] = [];
   const rest = text.replace(METRIC, (_, before: string, name: string, operator: string, value: string) => {
-    if (Number.isNaN(Number(value))) complaints.push(`${name} ${operator} ${value}: compare it with a number`);
+    if (Number.isNaN(Number(value))) complaints.push(t`${name} ${operator} ${value}: compare it with a number`);
     else metric.push(`${name}${operator}${value}`);
     return before;
   });
@@ -52,7 +54,7 @@ export function parseQuery(text: string): ParsedQuery {
   for (const [, key, quoted, bare] of rest.matchAll(TERM)) {
     const value = quoted ?? bare ?? "";
     if (key === undefined) words.push(value);
-    else if (quoted === undefined && value === "") complaints.push(`${key}: has no value`);
+    else if (quoted === undefined && value === "") complaints.push(t`${key}: has no value`);
     else take(filters, key as Key, value, complaints);
   }
   if (metric.length > 0) filters.metric = metric;
@@ -65,11 +67,12 @@ function take(filters: JobFilters, key: Key, value: string, complaints: string[]
   else if (key === "sweep") filters.group = value;
   else if (key === "before" || key === "after") {
     if (/^#?[1-9]\d{0,14}$/.test(value)) filters[key] = Number(value.replace("#", ""));
-    else complaints.push(`${value} is no number of a job: write it as ${key}:1200`);
+    else complaints.push(t`${value} is no number of a job: write it as ${key}:1200`);
   } else if (key !== "state") filters[key] = value;
   else {
     const states = statesNamed(value);
-    if (states.length === 0) complaints.push(`${value} is no state: take one of ${STATE_WORDS.join(", ")}`);
+    const known = STATE_WORDS.join(", ");
+    if (states.length === 0) complaints.push(t`${value} is no state: take one of ${known}`);
     filters.state = [...new Set([...filters.state ?? [], ...states])];
   }
 }

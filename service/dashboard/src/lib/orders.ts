@@ -1,25 +1,27 @@
+import { t } from "@lingui/core/macro";
+
 import type { Column } from "./columns";
 
 /** Orders of the list with their words; a minus is for the largest first. */
 export const ORDERS = [
-  { key: "newest", label: "newest first" },
-  { key: "oldest", label: "oldest first" },
-  { key: "name", label: "name, A to Z" },
-  { key: "-name", label: "name, Z to A" },
-  { key: "user", label: "user, A to Z" },
-  { key: "-user", label: "user, Z to A" },
-  { key: "-priority", label: "highest priority first" },
-  { key: "priority", label: "lowest priority first" },
-  { key: "-duration", label: "longest first" },
-  { key: "duration", label: "shortest first" },
+  { key: "newest", label: t`newest first` },
+  { key: "oldest", label: t`oldest first` },
+  { key: "name", label: t`name, A to Z` },
+  { key: "-name", label: t`name, Z to A` },
+  { key: "user", label: t`user, A to Z` },
+  { key: "-user", label: t`user, Z to A` },
+  { key: "-priority", label: t`highest priority first` },
+  { key: "priority", label: t`lowest priority first` },
+  { key: "-duration", label: t`longest first` },
+  { key: "duration", label: t`shortest first` },
 ] as const;
 
 /** Orders by a metric, with their words: before a colon and the metric's name. */
 export const METRIC_ORDERS = [
-  { key: "-max", words: (name: string) => `largest ${name} first` },
-  { key: "min", words: (name: string) => `smallest ${name} first` },
-  { key: "-metric", words: (name: string) => `newest ${name}, largest first` },
-  { key: "metric", words: (name: string) => `newest ${name}, smallest first` },
+  { key: "-max", words: (name: string) => t`largest ${name} first` },
+  { key: "min", words: (name: string) => t`smallest ${name} first` },
+  { key: "-metric", words: (name: string) => t`newest ${name}, largest first` },
+  { key: "metric", words: (name: string) => t`newest ${name}, smallest first` },
 ] as const;
 
 type MetricOrder = `${(typeof METRIC_ORDERS)[number]["key"]}:${string}`;
