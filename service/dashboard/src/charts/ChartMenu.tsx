@@ -70,8 +70,8 @@ function RangeDialog({ title, actions, onClose }: { title: string; actions: Char
       onConfirm={confirm}
       onClose={onClose}
     >
-      <Field label={t`From`} inputMode="decimal" value={low} onChange={setLow} />
-      <Field label={t`To`} inputMode="decimal" value={high} onChange={setHigh} />
+      <Field label={t({ message: "From", context: "a range" })} inputMode="decimal" value={low} onChange={setLow} />
+      <Field label={t({ message: "To", context: "a range" })} inputMode="decimal" value={high} onChange={setHigh} />
     </Dialog>
   );
 }
