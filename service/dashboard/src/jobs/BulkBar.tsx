@@ -1,10 +1,11 @@
+import { plural, t } from "@lingui/core/macro";
+import { Plural, Trans } from "@lingui/react/macro";
 import { useState } from "react";
 
 import { mayAdminister, useSettings } from "../api/session";
 import { ACTS, useBulk } from "../api/table";
 import type { Job } from "../api/types";
 import { words } from "../lib/bulk";
-import { plural } from "../lib/format";
 import { mayChange, prioritiesOf } from "../lib/rights";
 import { actionsFor, isFinal } from "../lib/states";
 import { Dialog } from "../ui/Dialog";
@@ -38,16 +39,16 @@ export function BulkBar({ jobs, onClear }: { jobs: readonly Job[]; onClear: () =
     const { done } = outcome;
     setTold({
       text: words(outcome, verb),
-      undo: undo === null || done.length === 0 ? null : () => void run(done, undo, "taken back"),
+      undo: undo === null || done.length === 0 ? null : () => void run(done, undo, t`taken back`),
     });
   };
   return (
     <>
-      <div className="bulk" role="group" aria-label="Ticked jobs" hidden={jobs.length === 0}>
-        <b>{plural(jobs.length, "job")} ticked</b>
+      <div className="bulk" role="group" aria-label={t`Ticked jobs`} hidden={jobs.length === 0}>
+        <b><Plural value={{ count: jobs.length }} one="# job ticked" other="# jobs ticked" /></b>
         {cancellable.length > 0 && (
           <button type="button" className="button small danger" disabled={bulk.isPending} onClick={() => setAsked("cancel")}>
-            Cancel {cancellable.length}
+            <Trans>Cancel {{ count: cancellable.length }}</Trans>
           </button>
         )}
         {runnable.length > 0 && (
@@ -55,71 +56,82 @@ export function BulkBar({ jobs, onClear }: { jobs: readonly Job[]; onClear: () =
             type="button"
             className="button small"
             disabled={bulk.isPending}
-            onClick={() => void run(runnable, ACTS.rerun, "submitted again", ACTS.cancel)}
+            onClick={() => void run(runnable, ACTS.rerun, t`submitted again`, ACTS.cancel)}
           >
-            Rerun {runnable.length}
+            <Trans>Rerun {{ count: runnable.length }}</Trans>
           </button>
         )}
         {own.length > 0 && (
           <button type="button" className="button small" disabled={bulk.isPending} onClick={() => setAsked("tag")}>
-            Tag {own.length}
+            <Trans>Tag {{ count: own.length }}</Trans>
           </button>
         )}
         {alive.length > 0 && (
           <select
-            aria-label={`Priority of ${plural(alive.length, "job")}`}
+            aria-label={plural({ count: alive.length }, { one: "Priority of # job", other: "Priority of # jobs" })}
             disabled={bulk.isPending}
             value=""
             onChange={({ target }) => {
               const priority = priorities.find((one) => one === target.value);
-              if (priority !== undefined) void run(alive, ACTS.priority(priority), `now ${priority}`, ACTS.restore("priority"));
+              if (priority === undefined) return;
+              void run(alive, ACTS.priority(priority), t`now ${priority}`, ACTS.restore("priority"));
             }}
           >
-            <option value="">Priority…</option>
+            <option value=""><Trans>Priority…</Trans></option>
             {priorities.map((one) => <option key={one} value={one}>{one}</option>)}
           </select>
         )}
         {jobs.length > 1 && (
-          <a className="button small" href={`/compare?jobs=${jobs.map(({ number }) => number).join(",")}`}>Compare</a>
+          <a className="button small" href={`/compare?jobs=${jobs.map(({ number }) => number).join(",")}`}>
+            <Trans>Compare</Trans>
+          </a>
         )}
-        <button type="button" className="button small ghost" onClick={onClear}>Untick all</button>
+        <button type="button" className="button small ghost" onClick={onClear}><Trans>Untick all</Trans></button>
       </div>
       <div role="status" className="bulk-told">
         {told !== null && (
           <p>
             {told.text}
             {told.undo !== null && (
-              <button type="button" className="button small" disabled={bulk.isPending} onClick={told.undo}>Undo</button>
+              <button type="button" className="button small" disabled={bulk.isPending} onClick={told.undo}>
+                <Trans>Undo</Trans>
+              </button>
             )}
-            <button type="button" className="button small ghost" onClick={() => setTold(null)}>Close</button>
+            <button type="button" className="button small ghost" onClick={() => setTold(null)}>
+              <Trans>Close</Trans>
+            </button>
           </p>
         )}
       </div>
       {asked === "cancel" && (
         <Dialog
-          title={`Cancel ${plural(cancellable.length, "job")}?`}
-          confirm={`Cancel ${plural(cancellable.length, "job")}`}
+          title={plural({ count: cancellable.length }, { one: "Cancel # job?", other: "Cancel # jobs?" })}
+          confirm={plural({ count: cancellable.length }, { one: "Cancel # job", other: "Cancel # jobs" })}
           danger
           onConfirm={() => {
             setAsked(null);
-            void run(cancellable, ACTS.cancel, "cancelled");
+            void run(cancellable, ACTS.cancel, t`cancelled`);
           }}
           onClose={() => setAsked(null)}
         >
-          <p>Those that run save their work first. It cannot be undone, but a cancelled job can be run again.</p>
+          <p>
+            <Trans>
+              Those that run save their work first. It cannot be undone, but a cancelled job can be run again.
+            </Trans>
+          </p>
         </Dialog>
       )}
       {asked === "tag" && (
         <Dialog
-          title={`Tag ${plural(own.length, "job")}`}
-          confirm="Add the tag"
+          title={plural({ count: own.length }, { one: "Tag # job", other: "Tag # jobs" })}
+          confirm={t`Add the tag`}
           onConfirm={() => {
             setAsked(null);
-            void run(own, ACTS.tag(tag.trim()), `tagged ${tag.trim()}`, ACTS.restore("tags"));
+            void run(own, ACTS.tag(tag.trim()), t`tagged ${{ tag: tag.trim() }}`, ACTS.restore("tags"));
           }}
           onClose={() => setAsked(null)}
         >
-          <Field label="Tag" required maxLength={100} value={tag} onChange={setTag} />
+          <Field label={t`Tag`} required maxLength={100} value={tag} onChange={setTag} />
         </Dialog>
       )}
     </>

@@ -1,3 +1,4 @@
+import { Trans } from "@lingui/react/macro";
 import { Link } from "@tanstack/react-router";
 
 import { Command } from "../ui/Command";
@@ -5,12 +6,14 @@ import { Command } from "../ui/Command";
 export function FirstJob() {
   return (
     <div className="empty">
-      <h2>Nothing has been submitted yet</h2>
+      <h2><Trans>Nothing has been submitted yet</Trans></h2>
       <p className="soft">
-        Submit the first job <Link to="/submit">on this site</Link> or from a shell. It shows up here by itself.
+        <Trans>
+          Submit the first job <Link to="/submit">on this site</Link> or from a shell. It shows up here by itself.
+        </Trans>
       </p>
       <Command text="yard run --gpus 1 -- python train.py" />
-      <p className="soft">Or try the built-in trainer on real handwritten digits:</p>
+      <p className="soft"><Trans>Or try the built-in trainer on real handwritten digits:</Trans></p>
       <Command text="yard submit examples/digits.yaml" />
     </div>
   );
@@ -19,8 +22,8 @@ export function FirstJob() {
 export function NothingFound({ onClear }: { onClear: () => void }) {
   return (
     <div className="empty">
-      <h2>No job matches</h2>
-      <p><button type="button" className="button" onClick={onClear}>Show all jobs</button></p>
+      <h2><Trans>No job matches</Trans></h2>
+      <p><button type="button" className="button" onClick={onClear}><Trans>Show all jobs</Trans></button></p>
     </div>
   );
 }

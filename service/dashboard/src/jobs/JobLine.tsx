@@ -1,3 +1,4 @@
+import { t } from "@lingui/core/macro";
 import { Link } from "@tanstack/react-router";
 import type { CSSProperties, ReactNode } from "react";
 
@@ -33,7 +34,7 @@ export function JobLine({ job, index, style, columns, now, ticked, onTick, onFil
       <span role="cell">
         <input
           type="checkbox"
-          aria-label={`Tick job ${job.number}`}
+          aria-label={t`Tick job ${{ number: job.number }}`}
           checked={ticked}
           onChange={({ nativeEvent }) => onTick((nativeEvent as MouseEvent).shiftKey)}
         />
@@ -55,17 +56,17 @@ const CELLS: Record<Column, Cell> = {
   state: (job) => (
     <>
       <StateChip state={job.state} held={job.held} blocked={job.blocked} />
-      {job.place != null && <span className="place" title="Place in the queue">{job.place}</span>}
+      {job.place != null && <span className="place" title={t`Place in the queue`}>{job.place}</span>}
     </>
   ),
   user: ({ user }, _, onFilter) => (
-    <FilterWord label={user} title={`Jobs of ${user}`} onClick={() => onFilter("user", user)} />
+    <FilterWord label={user} title={t`Jobs of ${user}`} onClick={() => onFilter("user", user)} />
   ),
   project: ({ project }, _, onFilter) => (
-    <FilterWord label={project} title={`Jobs of project ${project}`} onClick={() => onFilter("project", project)} />
+    <FilterWord label={project} title={t`Jobs of project ${project}`} onClick={() => onFilter("project", project)} />
   ),
   tags: ({ tags }, _, onFilter) => tags.map((tag) => (
-    <FilterWord key={tag} tag label={tag} title={`Jobs with tag ${tag}`} onClick={() => onFilter("tag", tag)} />
+    <FilterWord key={tag} tag label={tag} title={t`Jobs with tag ${tag}`} onClick={() => onFilter("tag", tag)} />
   )),
   priority: ({ priority }) => priority,
   resources: ({ gpus }) => gpus,

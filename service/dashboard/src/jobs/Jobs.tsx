@@ -1,3 +1,4 @@
+import { Trans } from "@lingui/react/macro";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { lazy, Suspense, useMemo, useState } from "react";
 
@@ -44,9 +45,11 @@ export function Jobs() {
   return (
     <section aria-labelledby="jobs-heading">
       <div className="jobs-head">
-        <h2 id="jobs-heading">Jobs</h2>
+        <h2 id="jobs-heading"><Trans>Jobs</Trans></h2>
         <StateTabs counts={counts.data} tab={tabOf(filters)} onChange={(tab) => filter("state", tab)} />
-        {maySubmitAnywhere(viewer) && <Link to="/submit" className="button primary small">New job</Link>}
+        {maySubmitAnywhere(viewer) && (
+          <Link to="/submit" className="button primary small"><Trans>New job</Trans></Link>
+        )}
       </div>
       <div className="jobs-tools">
         <SearchBox value={text} metrics={metrics} complaints={complaints} onChange={(q) => set({ q })} />

@@ -1,3 +1,5 @@
+import { plural, t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useVirtualizer } from "@tanstack/react-virtual";
@@ -6,7 +8,7 @@ import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from "react"
 import { jobsBetween, lastPage, PAGE, type PageOf, usePages } from "../api/table";
 import type { Job } from "../api/types";
 import { type Column, COLUMNS, NARROW } from "../lib/columns";
-import { plural, sentence } from "../lib/format";
+import { number, sentence } from "../lib/format";
 import type { Key } from "../lib/jobQuery";
 import { nextOrder, type Order, sortOf } from "../lib/orders";
 import { type Line, lineAt, lineCount, type Section } from "../lib/sections";
@@ -103,7 +105,7 @@ export function JobsTable({ sections, folded, columns, order, onOrder, onFilter,
         ref={frame}
         className="jobs-frame"
         role="table"
-        aria-label="Jobs"
+        aria-label={t`Jobs`}
         aria-rowcount={count + 1}
         tabIndex={0}
         style={{ "--tracks": tracks.join(" "), maxHeight: `max(320px, calc(100vh - 190px))` } as React.CSSProperties}
@@ -111,8 +113,8 @@ export function JobsTable({ sections, folded, columns, order, onOrder, onFilter,
       >
         <div role="rowgroup" className="jobs-titles">
           <div role="row" className="line" aria-rowindex={1}>
-            <span role="columnheader"><span className="hidden-words">Ticked</span></span>
-            <Head column="name" label="Job" order={order} onOrder={onOrder} />
+            <span role="columnheader"><span className="hidden-words"><Trans>Ticked</Trans></span></span>
+            <Head column="name" label={t`Job`} order={order} onOrder={onOrder} />
             {COLUMNS.filter(({ key }) => shown.includes(key)).map(({ key, label }) => (
               <Head
                 key={key}
@@ -135,8 +137,8 @@ export function JobsTable({ sections, folded, columns, order, onOrder, onFilter,
                   <span role="cell">
                     <input
                       type="checkbox"
-                      aria-label={`Tick all of ${section.title}`}
-                      title={`Tick all, or the first ${MOST_TICKED.toLocaleString()}`}
+                      aria-label={t`Tick all of ${{ title: section.title }}`}
+                      title={t`Tick all, or the first ${{ most: number(MOST_TICKED) }}`}
                       checked={false}
                       onChange={() => void tickAll(section)}
                     />
@@ -149,9 +151,9 @@ export function JobsTable({ sections, folded, columns, order, onOrder, onFilter,
                       <Link
                         to="/sweeps/$sweepId"
                         params={{ sweepId: section.query.group }}
-                        aria-label={`Open sweep ${section.title.replace(/^\d+ /, "")}`}
+                        aria-label={t`Open sweep ${{ name: section.title.replace(/^\d+ /, "") }}`}
                       >
-                        open
+                        <Trans>open</Trans>
                       </Link>
                     )}
                   </span>
@@ -212,17 +214,19 @@ function Head({ column, label, order, onOrder }: HeadProps) {
 }
 
 function jobsOf({ count, more }: Section): string {
-  return more ? `${count.toLocaleString()}+ jobs` : plural(count, "job");
+  return more ? t`${{ count: number(count) }}+ jobs` : plural(count, { one: "# job", other: "# jobs" });
 }
 
 /** The way on to jobs that the list does not reach: before the last one, or after it where the oldest come first. */
 function More({ section, next, onFilter }: { section: Section; next: string | undefined } & Pick<Props, "onFilter">) {
   const { order } = section.query;
-  if ((order !== "newest" && order !== "oldest") || next === undefined) return <span className="faint">There may be more: narrow the search</span>;
+  if ((order !== "newest" && order !== "oldest") || next === undefined) {
+    return <span className="faint"><Trans>There may be more: narrow the search</Trans></span>;
+  }
   const key = order === "newest" ? "before" : "after";
   return (
     <button type="button" className="plain" onClick={() => onFilter(key, next)}>
-      {order === "newest" ? "Look among older jobs" : "Look among newer jobs"}
+      {order === "newest" ? t`Look among older jobs` : t`Look among newer jobs`}
     </button>
   );
 }

@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
 
 import { useNames } from "../api/table";
@@ -55,7 +57,7 @@ export function SearchBox({ value, metrics, complaints, onChange }: Props) {
   };
   return (
     <div className="search-box">
-      <label htmlFor={id}>Search<kbd aria-hidden="true">/</kbd></label>
+      <label htmlFor={id}><Trans>Search</Trans><kbd aria-hidden="true">/</kbd></label>
       <input
         ref={input}
         id={id}
@@ -67,7 +69,7 @@ export function SearchBox({ value, metrics, complaints, onChange }: Props) {
         aria-activedescendant={found[chosen] === undefined ? undefined : `${list}-${chosen}`}
         aria-invalid={complaints.length > 0}
         aria-describedby={complaints.length > 0 ? `${id}-complaints` : undefined}
-        placeholder="name, user:alice, tag:baseline, state:failed, val/accuracy > 0.9"
+        placeholder={t`name, user:alice, tag:baseline, state:failed, val/accuracy > 0.9`}
         value={text}
         spellCheck={false}
         autoComplete="off"
@@ -81,7 +83,7 @@ export function SearchBox({ value, metrics, complaints, onChange }: Props) {
         onBlur={() => setOpen(false)}
         onKeyDown={press}
       />
-      <ul id={list} role="listbox" aria-label="Suggestions" className="suggestions" hidden={found.length === 0}>
+      <ul id={list} role="listbox" aria-label={t`Suggestions`} className="suggestions" hidden={found.length === 0}>
         {found.map((one, index) => (
           <li
             key={one.label}

@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+
 import { UNKNOWN } from "../lib/format";
 import type { Counts } from "../lib/sections";
 import { countsPerTab, type TabKey, TABS } from "../lib/states";
@@ -14,7 +16,7 @@ interface Props {
 export function StateTabs({ counts, tab, onChange }: Props) {
   const perTab = counts && countsPerTab(counts.states, counts.more);
   return (
-    <div className="state-tabs" role="group" aria-label="State">
+    <div className="state-tabs" role="group" aria-label={t`State`}>
       {TABS.map(({ key, label }) => (
         <button key={key} type="button" aria-pressed={key === tab} onClick={() => onChange(key === "all" ? null : key)}>
           {label} <span className="count">{perTab?.[key] ?? UNKNOWN}</span>

@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import * as Menu from "@radix-ui/react-dropdown-menu";
 
 import { type Column, COLUMNS, DEFAULT } from "../lib/columns";
@@ -5,6 +7,8 @@ import { METRIC_ORDERS, metricOf, type Order, orderOf, ORDERS } from "../lib/ord
 import { type Grouping, GROUPINGS } from "../lib/search";
 import { useResource } from "../ui/useResource";
 import { sentence } from "../lib/format";
+
+const GROUPS: Record<Grouping, string> = { user: t`user`, project: t`project`, sweep: t`sweep`, tag: t`tag` };
 
 interface Props {
   by: Grouping | undefined;
@@ -29,14 +33,14 @@ export function TableTools({ by, order, columns, metrics, onBy, onOrder, onColum
   return (
     <>
       <label className="tool">
-        <span>Group by</span>
+        <span><Trans>Group by</Trans></span>
         <select value={by ?? ""} onChange={({ target }) => onBy(GROUPINGS.find((one) => one === target.value))}>
-          <option value="">state</option>
-          {GROUPINGS.map((one) => <option key={one} value={one}>{one}</option>)}
+          <option value=""><Trans>state</Trans></option>
+          {GROUPINGS.map((one) => <option key={one} value={one}>{GROUPS[one]}</option>)}
         </select>
       </label>
       <label className="tool">
-        <span>Order</span>
+        <span><Trans>Order</Trans></span>
         <select value={order} onChange={({ target }) => onOrder(orderOf(target.value))}>
           {ORDERS.map(({ key, label }) => <option key={key} value={key}>{label}</option>)}
           {names.map((name) => (
@@ -47,7 +51,7 @@ export function TableTools({ by, order, columns, metrics, onBy, onOrder, onColum
         </select>
       </label>
       <Menu.Root modal={false}>
-        <Menu.Trigger className="button small">Columns</Menu.Trigger>
+        <Menu.Trigger className="button small"><Trans>Columns</Trans></Menu.Trigger>
         <Menu.Portal>
           <Menu.Content className="menu" align="end" sideOffset={4}>
             {COLUMNS.map(({ key, label }) => (

@@ -1,3 +1,5 @@
+import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import * as Menu from "@radix-ui/react-dropdown-menu";
 import { useState } from "react";
 
@@ -20,16 +22,18 @@ export function Views({ user, search, onOpen }: Props) {
   return (
     <>
       <Menu.Root modal={false}>
-        <Menu.Trigger className="button small">Views</Menu.Trigger>
+        <Menu.Trigger className="button small"><Trans>Views</Trans></Menu.Trigger>
         <Menu.Portal>
           <Menu.Content className="menu" align="end" sideOffset={4}>
-            {views.length === 0 && <p className="menu-note">Save a search with its columns and groups, to come back to it.</p>}
+            {views.length === 0 && (
+              <p className="menu-note"><Trans>Save a search with its columns and groups, to come back to it.</Trans></p>
+            )}
             {views.map((view) => (
               <div key={view.name} className="menu-pair">
                 <Menu.Item className="menu-item" onSelect={() => onOpen(view.search)}>{view.name}</Menu.Item>
                 <Menu.Item
                   className="menu-item faint"
-                  aria-label={`Forget the view ${view.name}`}
+                  aria-label={t`Forget the view ${{ name: view.name }}`}
                   onSelect={() => keep(views.filter((one) => one !== view))}
                 >
                   ×
@@ -37,21 +41,21 @@ export function Views({ user, search, onOpen }: Props) {
               </div>
             ))}
             <Menu.Separator className="menu-line" />
-            <Menu.Item className="menu-item" onSelect={() => setName("")}>Save this view…</Menu.Item>
+            <Menu.Item className="menu-item" onSelect={() => setName("")}><Trans>Save this view…</Trans></Menu.Item>
           </Menu.Content>
         </Menu.Portal>
       </Menu.Root>
       {name !== null && (
         <Dialog
-          title="Save this view"
-          confirm="Save it"
+          title={t`Save this view`}
+          confirm={t`Save it`}
           onConfirm={() => {
             keep([...views, { name: name.trim(), search }]);
             setName(null);
           }}
           onClose={() => setName(null)}
         >
-          <Field label="Name" required maxLength={60} value={name} onChange={setName} />
+          <Field label={t`Name`} required maxLength={60} value={name} onChange={setName} />
         </Dialog>
       )}
     </>
