@@ -1,6 +1,8 @@
-// Says what the catalogs lack: texts that were not extracted or translated, and translations that do not fit.
+// Says what the dashboard's texts lack: those that are not marked, extracted or translated, or translated otherwise.
+import { readdirSync, readFileSync } from "node:fs";
 import process from "node:process";
 
+import { parseSync, traverse } from "@babel/core";
 import { getCatalogs } from "@lingui/cli/api";
 import { getConfig } from "@lingui/conf";
 
@@ -36,6 +38,33 @@ for (const catalog of await getCatalogs(config)) {
     for (const [id, entry] of Object.entries(held)) faults.push(...check(name, locale, id, entry));
   }
 }
+/** Attributes that people read or hear. */
+const READ = /^(?:aria-label|aria-valuetext|title|placeholder|label|heading|hint|confirm|alt)$/;
+/** Names, units and examples that are the same in every language. */
+const SAME = /^(?:TorchYard|REST API|[^\p{L}]*|.*(?:ty_|Ctrl K).*|[a-z.]+|.*[:=/_].*|(?:GPU|CPU|YAML|CSV|SVG|PNG|NaN) ?)$/u;
+
+/** Texts of a file's JSX that stand there without a mark. */
+function unmarked(file) {
+  const options = { filename: file, babelrc: false, configFile: false, parserOpts: { plugins: ["typescript", "jsx"] } };
+  const found = [];
+  const note = (text, { line }) => {
+    if (!SAME.test(text)) found.push(`${file}:${line}: not marked for translation: ${text}`);
+  };
+  traverse(parseSync(readFileSync(file, "utf8"), options), {
+    JSXText(path) {
+      const marked = path.findParent(({ node }) => /^(?:Trans|Plural)$/.test(node.openingElement?.name.name ?? ""));
+      if (marked === null) note(path.node.value.trim(), path.node.loc.start);
+    },
+    JSXAttribute({ node }) {
+      if (READ.test(node.name.name) && node.value?.type === "StringLiteral") note(node.value.value, node.loc.start);
+    },
+  });
+  return found;
+}
+
+const files = readdirSync("src", { recursive: true }).filter((file) => file.endsWith(".tsx"));
+faults.push(...files.sort().flatMap((file) => unmarked(`src/${file}`)));
+
 if (faults.length > 0) {
   process.stderr.write(`${faults.join("\n")}\nRun \`npm run extract\`, and translate what is empty in src/locales.\n`);
   process.exitCode = 1;
