@@ -27,7 +27,7 @@ _NEVER = -1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Order:
+class ListOrder:
     """What a list is ordered by, a column or a metric's value, and whether the largest comes first."""
 
     column: Column | None = None
@@ -59,23 +59,23 @@ class _Group(NamedTuple):
     parts: Sequence[ColumnElement[bool]]
 
 
-def parse(text: str) -> Order:
+def parse(text: str) -> ListOrder:
     """Return the order that a text says, such as ``max:val/accuracy``, or with a minus for the largest first
     ``-duration``; an ``invalid-request`` problem for any other.
     """
     key, falling = text.removeprefix("-"), text.startswith("-")
     for column in get_args(Column):
         if key == column:
-            return Order(column=column, falling=falling)
+            return ListOrder(column=column, falling=falling)
     word, _, name = key.partition(":")
     if word in _METRICS and name:
-        return Order(metric=name, which=_METRICS[word], falling=falling)
+        return ListOrder(metric=name, which=_METRICS[word], falling=falling)
     known = ", ".join(("newest", "oldest", "queue", *get_args(Column), *(f"{each}:NAME" for each in _METRICS)))
     raise field_problem("order", f"{text!r} is none: take one of {known}; a minus before it is for the largest first")
 
 
 def page(
-    tx: Connection, caller: Caller, filters: find.Filters, span: find.Span, order: Order, now_us: int
+    tx: Connection, caller: Caller, filters: find.Filters, span: find.Span, order: ListOrder, now_us: int
 ) -> tuple[list[JobVersion], str | None]:
     """Return the versions of the jobs that pass, in the order of a column, and the cursor of the next page.
 
@@ -106,7 +106,7 @@ def _of_jobs(query: find.Query, caller: Caller, filters: find.Filters) -> find.Q
     return query if filters.among is None else query.where(Job.number.in_(filters.among))
 
 
-def _part(query: find.Query, key: Any, order: Order, after: _Cursor | None, limit: int, offset: int) -> find.Query:
+def _part(query: find.Query, key: Any, order: ListOrder, after: _Cursor | None, limit: int, offset: int) -> find.Query:
     """Return a query of the jobs behind the cursor, in the order of a key."""
     if after is not None:
         # An index is read from the first condition on: within an OR it would be read from its beginning.
@@ -116,7 +116,7 @@ def _part(query: find.Query, key: Any, order: Order, after: _Cursor | None, limi
 
 
 def _by_metric(
-    tx: Connection, caller: Caller, filters: find.Filters, span: find.Span, order: Order, after: _Cursor | None
+    tx: Connection, caller: Caller, filters: find.Filters, span: find.Span, order: ListOrder, after: _Cursor | None
 ) -> Sequence[Any]:
     """Return numbers and values of the jobs that have one, from an index in their order, then those of the others."""
     value, has_it = metric_filter.value_in(order.metric, order.which)
@@ -142,7 +142,7 @@ def _by_metric(
 
 
 def _by_group(
-    tx: Connection, caller: Caller, filters: find.Filters, span: find.Span, order: Order, after: _Cursor | None
+    tx: Connection, caller: Caller, filters: find.Filters, span: find.Span, order: ListOrder, after: _Cursor | None
 ) -> Sequence[_Found]:
     """Return the first jobs behind the cursor, group by group: no later group is looked at."""
     query, most = find.filtered(select(Job.number), caller, filters), span.offset + span.limit + 1
@@ -161,7 +161,7 @@ def _by_group(
     return found[span.offset :]
 
 
-def _groups(tx: Connection, filters: find.Filters, order: Order, start: str | float | None) -> list[_Group]:
+def _groups(tx: Connection, filters: find.Filters, order: ListOrder, start: str | float | None) -> list[_Group]:
     """Return the jobs of each user or priority, in order, from a value on."""
     if order.column == "user":
         users = select(User.id, User.name).where(exists().where(Job.user_id == User.id))
@@ -198,7 +198,7 @@ def _write(cursor: _Cursor) -> str:
     return base64.urlsafe_b64encode(text.encode()).decode()
 
 
-def _read(text: str, order: Order) -> _Cursor:
+def _read(text: str, order: ListOrder) -> _Cursor:
     try:
         value, number, now_us = json.loads(base64.urlsafe_b64decode(text.encode()))
     except (binascii.Error, UnicodeError, ValueError, TypeError):
@@ -210,7 +210,7 @@ def _read(text: str, order: Order) -> _Cursor:
     return _Cursor(value, number, now_us)
 
 
-def _kinds(order: Order) -> tuple[type, ...]:
+def _kinds(order: ListOrder) -> tuple[type, ...]:
     """Return the types of the values in an order's cursors."""
     if order.column is None:
         return float, type(None)

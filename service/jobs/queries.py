@@ -92,7 +92,7 @@ def ordered_page(
     caller: Caller,
     filters: find.Filters,
     span: find.Span,
-    order: ordering.Order,
+    order: ordering.ListOrder,
     now_us: int,
     known: str | None,
 ) -> Tagged[api.Page[api.Job]]:

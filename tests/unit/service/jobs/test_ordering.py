@@ -3,20 +3,20 @@
 import pytest
 
 from service.errors import ProblemError
-from service.jobs.ordering import Order, parse
+from service.jobs.ordering import ListOrder, parse
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("name", Order(column="name")),
-        ("-duration", Order(column="duration", falling=True)),
-        ("metric:val/loss", Order(metric="val/loss")),
-        ("-max:val/accuracy", Order(metric="val/accuracy", which="max", falling=True)),
-        ("min:a:b -c", Order(metric="a:b -c", which="min")),
+        ("name", ListOrder(column="name")),
+        ("-duration", ListOrder(column="duration", falling=True)),
+        ("metric:val/loss", ListOrder(metric="val/loss")),
+        ("-max:val/accuracy", ListOrder(metric="val/accuracy", which="max", falling=True)),
+        ("min:a:b -c", ListOrder(metric="a:b -c", which="min")),
     ],
 )
-def test_an_order_is_read(text: str, expected: Order) -> None:
+def test_an_order_is_read(text: str, expected: ListOrder) -> None:
     assert parse(text) == expected
 
 
