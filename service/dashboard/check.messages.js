@@ -41,7 +41,7 @@ for (const catalog of await getCatalogs(config)) {
 /** Attributes that people read or hear. */
 const READ = /^(?:aria-label|aria-valuetext|title|placeholder|label|heading|hint|confirm|alt)$/;
 /** Names, units and examples that are the same in every language. */
-const SAME = /^(?:TorchYard|REST API|[^\p{L}]*|.*(?:ty_|Ctrl K).*|[a-z.]+|.*[:=/_].*|(?:GPU|CPU|YAML|CSV|SVG|PNG|NaN) ?)$/u;
+const SAME = /^(?:TorchYard|REST API|GPU|CPU|YAML|CSV|[^\p{L}]*|ty_…|Ctrl K|[a-z.]+|\S*[:=/_]\S*)$/u;
 
 /** Texts of a file's JSX that stand there without a mark. */
 function unmarked(file) {
