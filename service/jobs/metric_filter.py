@@ -68,7 +68,7 @@ def passes(wanted: MetricFilter) -> ColumnElement[bool]:
 
     Name and value are in one index with the job's number; the rest is looked at where these pass.
     """
-    return and_(compares(wanted), _is_shown(wanted.name))
+    return and_(compares(wanted), is_shown(wanted.name))
 
 
 def value_in(name: str, which: Which) -> tuple[ColumnElement[float | None], ColumnElement[bool]]:
@@ -80,10 +80,10 @@ def value_in(name: str, which: Which) -> tuple[ColumnElement[float | None], Colu
     same = and_(other.attempt == MetricSeries.attempt, other.rank == MetricSeries.rank, other.name == name)
     first = select(func.min(other.id)).where(other.job_id == MetricSeries.job_id, same).scalar_subquery()
     value: ColumnElement[float | None] = _VALUES[which].expression
-    return value, and_(MetricSeries.name == name, value.is_not(None), _is_shown(name), MetricSeries.id == first)
+    return value, and_(MetricSeries.name == name, value.is_not(None), is_shown(name), MetricSeries.id == first)
 
 
-def _is_shown(name: str) -> ColumnElement[bool]:
+def is_shown(name: str | ColumnElement[str]) -> ColumnElement[bool]:
     """Return the condition of a series of a metric: it is of the lowest rank, and of the newest attempt that has it."""
     other = aliased(MetricSeries)
     of_job = other.job_id == MetricSeries.job_id

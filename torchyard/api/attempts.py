@@ -218,6 +218,26 @@ class Curves(Resource):
     """One for each job and metric that has points."""
 
 
+class Extreme(Resource):
+    """Smallest and largest value of a job's metric; what a later attempt has done again is left out."""
+
+    job: str
+    """Id of the job."""
+    name: str
+    """Name of the metric."""
+    min: float
+    """Smallest value that is a number."""
+    max: float
+    """Largest value that is a number."""
+
+
+class Extremes(Resource):
+    """``GET /metrics/extremes``: the ends of metrics of many jobs."""
+
+    extremes: list[Extreme]
+    """One for each job and metric that has a number."""
+
+
 class LogBlock(Resource):
     """Consecutive lines of a log: where they begin, how many lines come before, and when they came."""
 

@@ -50,6 +50,7 @@ MODELS: tuple[BaseModel, ...] = (
             )
         ],
     ),
+    api.Extremes(extremes=[api.Extreme(job=JOB_ID, name="train/loss", min=0.98, max=2.31)]),
     api.LogStream(attempt=1, rank=0, size=65_536, dropped_bytes=0),
     api.LogIndex(attempt=1, size=42, lines=2, blocks=[api.LogBlock(offset=0, line=0, time=1_795_683_720.0)]),
     api.LogSearch(

@@ -11,13 +11,17 @@ from service.api.routes.refs import JobRef, NodePath, Reader
 from service.api.routes.router import api_router
 from service.context import Context
 from service.errors import field_problem
-from service.jobs import queries
+from service.identity.callers import Caller
+from service.jobs import extremes, queries
 from service.telemetry import curves, metrics, samples
 from torchyard import api
+from torchyard.ids import JobId
 
 #: Jobs and metrics of one answer at most.
 MAX_JOBS = 200
 MAX_NAMES = 20
+#: Metrics whose ends are in one answer at most: they cost no points.
+MAX_ENDS = 200
 
 router = api_router("metrics", dependencies=[requires("read")])
 Ctx = Annotated[Context, Depends(context)]
@@ -32,6 +36,8 @@ Buckets = Annotated[
         "parts of the range, and how many points each has; of others every point. `max_points` does not count then",
     ),
 ]
+Jobs = Annotated[str, Query(max_length=10_000, description="Numbers or ids, with commas between them")]
+Names = Annotated[list[str], Query(description="Metrics, repeated or with commas")]
 Start = Annotated[
     float | None,
     Query(allow_inf_nan=False, description="Only points from this step or unix time on, see `axis`; not with `since`"),
@@ -106,8 +112,8 @@ def node_telemetry(name: NodePath, ctx: Ctx, max_points: MaxPoints = 1000, since
 def of_jobs(
     ctx: Ctx,
     caller: Reader,
-    jobs: Annotated[str, Query(max_length=10_000, description="Numbers or ids, with commas between them")],
-    names: Annotated[list[str], Query(description="Metrics, repeated or with commas")],
+    jobs: Jobs,
+    names: Names,
     parts: Annotated[
         int, Query(ge=10, le=2_000, description="Parts of the range, between half and all of these")
     ] = 300,
@@ -119,15 +125,9 @@ def of_jobs(
     """Compare metrics of many jobs on one grid. Of each part of the range the smallest, largest and mean value, and how
     many points it has. Of each job the lowest rank that reports.
     """
-    refs = [ref for ref in dict.fromkeys(map(str.strip, jobs.split(","))) if ref]
-    wanted = frozenset(name for part in names for name in part.split(",") if name)
-    if len(refs) > MAX_JOBS:
-        raise field_problem("jobs", f"{len(refs)} are too many: ask for {MAX_JOBS} at most")
-    if len(wanted) > MAX_NAMES:
-        raise field_problem("names", f"{len(wanted)} are too many: ask for {MAX_NAMES} at most")
     query = curves.CurvesQuery(
-        jobs=[queries.find_owner(ctx.db, caller, ref).id for ref in refs],
-        names=wanted,
+        jobs=_ids(ctx, caller, jobs),
+        names=_wanted(names, MAX_NAMES),
         parts=parts,
         axis=axis,
         start=start,
@@ -135,3 +135,25 @@ def of_jobs(
         rough=rough,
     )
     return answer(curves.read(ctx.db, ctx.curves, query))
+
+
+@router.get("/metrics/extremes", response_model=api.Extremes)
+def ends_of_jobs(ctx: Ctx, caller: Reader, jobs: Jobs, names: Names) -> Response:
+    """Read the smallest and largest values of metrics of many jobs. Of each job the lowest rank that reports; kept when
+    the points are discarded.
+    """
+    return answer(extremes.read(ctx.db, _ids(ctx, caller, jobs), _wanted(names, MAX_ENDS)))
+
+
+def _ids(ctx: Context, caller: Caller, jobs: str) -> list[JobId]:
+    refs = [ref for ref in dict.fromkeys(map(str.strip, jobs.split(","))) if ref]
+    if len(refs) > MAX_JOBS:
+        raise field_problem("jobs", f"{len(refs)} are too many: ask for {MAX_JOBS} at most")
+    return [queries.find_owner(ctx.db, caller, ref).id for ref in refs]
+
+
+def _wanted(names: list[str], most: int) -> frozenset[str]:
+    wanted = frozenset(name for part in names for name in part.split(",") if name)
+    if len(wanted) > most:
+        raise field_problem("names", f"{len(wanted)} are too many: ask for {most} at most")
+    return wanted

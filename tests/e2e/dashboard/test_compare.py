@@ -10,6 +10,7 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.support.brushes import brush
 from tests.support.live import Live
 from tests.support.scripted import Agent
 from torchyard import wire
@@ -95,6 +96,34 @@ def test_curves_table_and_differences(page: Page, runs: list[int], tmp_path: Pat
     differs.get_by_text("train.py").click()
     expect(differs.locator("[data-kind=removed]")).to_contain_text("lr = 0.1")
     expect(differs.locator("[data-kind=added]").last).to_contain_text("lr = 0.2")
+
+
+def test_brushes_of_parallel_coordinates_choose_runs(page: Page, submit: Submit, node: Agent) -> None:
+    numbers = []
+    for at, lr in enumerate((0.1, 0.2, 0.3)):
+        job = submit(name=f"run-{at}", command=["python", "train.py", "--lr", str(lr)])
+        attempt = node.start()
+        attempt.report(range(4), loss=lambda step, at=at: float(at + abs(step - 2)))
+        attempt.end()
+        numbers.append(str(job["number"]))
+    page.goto(f"/compare?jobs={','.join(numbers)}")
+    panel = page.get_by_role("region", name="Runs compared")
+    expect(panel.get_by_role("group")).to_have_count(3)
+    status, rows = panel.get_by_role("status"), page.locator("table.runs tbody tr")
+    expect(status).to_have_text("3 runs")
+    # The best value is that of the whole curve: the newest one is larger.
+    expect(rows.first.locator("td.num")).to_have_text([numbers[0], "1", "0"])
+    brush(page, "parameter:--lr", 0.7, 1)
+    expect(status).to_have_text("1 of 3 runs selected")
+    expect(page.locator("tr[data-hidden]")).to_have_count(2)
+    expect(page.get_by_label(f"Show run {numbers[0]}")).to_be_disabled()
+    page.reload()
+    expect(status).to_have_text("1 of 3 runs selected")
+    panel.get_by_role("button", name="3 of 3 axes").click()
+    page.get_by_role("checkbox", name="--lr").uncheck()
+    page.keyboard.press("Escape")
+    expect(status).to_have_text("3 runs")
+    expect(page.locator("tr[data-hidden]")).to_have_count(0)
 
 
 def test_a_run_is_hidden_and_left_out(page: Page, runs: list[int]) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.support.brushes import brush
 from tests.support.live import Live
 from tests.support.scripted import Agent
 
@@ -54,19 +55,6 @@ def test_a_sweep_is_one_row_that_opens_to_its_trials(
     expect(facts.locator("div").filter(has_text="lr")).to_contain_text("0.1")
     facts.get_by_role("link", name="rates").click()
     page.wait_for_url(f"**/sweeps/{sweep['number']}")
-
-
-def brush(page: Page, axis: str, low: float, high: float) -> None:
-    """Drag along an axis, from one place to another; 0 is its foot and 1 its top."""
-    strip = page.locator(f"[data-axis='{axis}']")
-    strip.scroll_into_view_if_needed()
-    box = strip.bounding_box()
-    assert box is not None
-    x = box["x"] + box["width"] / 2
-    page.mouse.move(x, box["y"] + (1 - low) * box["height"])
-    page.mouse.down()
-    page.mouse.move(x, box["y"] + (1 - high) * box["height"], steps=4)
-    page.mouse.up()
 
 
 def test_brushes_select_in_every_view_and_stay_in_the_address(page: Page, submit: Submit, node: Agent) -> None:

@@ -1,5 +1,6 @@
 import { keepPreviousData, useQueries, useQuery } from "@tanstack/react-query";
 
+import { endsOf } from "../lib/ends";
 import { parseRefs } from "../lib/runs";
 import type { Axis } from "../lib/series";
 import type { Range } from "../lib/buckets";
@@ -77,6 +78,22 @@ export function useCurves({ jobs, name, axis, range, version }: Asked, enabled: 
     placeholderData: keepPreviousData,
   });
   return { data: exact.data ?? rough.data, error: exact.error ?? rough.error, isRough: exact.data === undefined };
+}
+
+/** Metrics whose ends are read at most. */
+const MOST_ENDS = 200;
+
+/** Smallest and largest values of metrics of many jobs, by their ids with commas; read anew with another `version`. */
+export function useExtremes(jobs: string, names: readonly string[], version: string) {
+  const query = { jobs, names: names.slice(0, MOST_ENDS) };
+  return useQuery({
+    queryKey: ["extremes", jobs, query.names, version],
+    queryFn: ({ signal }) => unwrap(client.GET("/api/v1/metrics/extremes", { params: { query }, signal })),
+    select: ({ extremes }) => endsOf(extremes),
+    enabled: jobs !== "" && names.length > 0,
+    staleTime: Infinity,
+    placeholderData: keepPreviousData,
+  });
 }
 
 /** The files that jobs were submitted with, in the order of the jobs. */

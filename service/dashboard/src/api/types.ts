@@ -11,6 +11,7 @@ export type Series = Schemas["Series"];
 export type Buckets = Schemas["Buckets"];
 export type Curve = Schemas["Curve"];
 export type Curves = Schemas["Curves"];
+export type Extreme = Schemas["Extreme"];
 export type Environment = Schemas["Environment"];
 export type CodeFile = Schemas["FileRef"];
 export type LogIndex = Schemas["LogIndex"];

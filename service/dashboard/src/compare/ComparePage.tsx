@@ -1,25 +1,31 @@
 import { t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import { useCallback, useMemo, useState } from "react";
+import { lazy, Suspense, useMemo, useState } from "react";
 
-import { MOST_RUNS, useRuns } from "../api/compare";
-import type { Curves, Job } from "../api/types";
+import { MOST_RUNS, useExtremes, useRuns } from "../api/compare";
+import type { Job } from "../api/types";
+import type { Key } from "../lib/axes";
+import { type Brushes, selected as passing, ofAxes } from "../lib/brushes";
+import { coordinatesOf } from "../lib/coordinates";
+import type { Ends } from "../lib/ends";
 import { metricsOfRuns, parseRefs, toRuns } from "../lib/runs";
 import type { Axis } from "../lib/series";
 import { Notice } from "../ui/Notice";
 import { Panel } from "../ui/Panel";
 import { Segments } from "../ui/Segments";
+import { useStableSet } from "../ui/useStableSet";
 import { useTitle } from "../ui/useTitle";
 import { AddRun } from "./AddRun";
+import { Choice } from "./Choice";
 import { Differences } from "./Differences";
-import { MetricChoice } from "./MetricChoice";
 import { RunsChart } from "./RunsChart";
 import { RunsTable } from "./RunsTable";
 import type { CompareSearch } from "./search";
 import { useSettledView } from "./useSettledView";
 import { View } from "./view";
 
+const ParallelPanel = lazy(() => import("./ParallelPanel"));
 const AXES = [{ key: "step", label: t`Steps` }, { key: "time", label: t`Time` }] as const;
 const SCALES = [
   { key: "linear", label: t`Linear` }, { key: "log", label: t({ message: "Log", context: "scale" }) },
@@ -28,6 +34,8 @@ const SMOOTHING = [{ key: "off", label: t`Raw` }, { key: "on", label: t`Smooth` 
 const WEIGHT = 0.9;
 /** Metrics that are shown until others are chosen. */
 const FIRST = 10;
+const NO_ENDS: Ends = new Map();
+const ALL: Brushes = {};
 
 /** Runs side by side: their curves, what differs between them, and what they came to. */
 export function ComparePage() {
@@ -35,12 +43,12 @@ export function ComparePage() {
   const refs = parseRefs(search.jobs ?? "").slice(0, MOST_RUNS);
   const found = useRuns(refs.join(","));
   const navigate = useNavigate({ from: "/compare" });
-  const change = (next: Partial<CompareSearch>) => void navigate({
+  const change = (next: Partial<CompareSearch>) => navigate({
     search: (before) => ({ ...before, ...next }), replace: true,
   });
   const items = found.data?.items ?? [];
   useTitle(refs.length > 0 ? t`${{ count: refs.length }} runs compared` : t`Compare`);
-  const setRefs = (next: readonly string[]) => change({ jobs: next.join(",") || undefined });
+  const setRefs = (next: readonly string[]) => void change({ jobs: next.join(",") || undefined });
   const missing = found.data === undefined || found.isPlaceholderData
     ? []
     : refs.filter((ref) => !items.some((job) => job.id === ref || String(job.number) === ref));
@@ -82,7 +90,7 @@ function Empty() {
 interface Props {
   jobs: Job[];
   search: CompareSearch;
-  onSearch: (change: Partial<CompareSearch>) => void;
+  onSearch: (change: Partial<CompareSearch>) => Promise<void>;
   onRemove: (job: Job) => void;
 }
 
@@ -97,10 +105,27 @@ function Compared({ jobs, search, onSearch, onRemove }: Props) {
   const [hidden, setHidden] = useState<ReadonlySet<number>>(new Set());
   const [view] = useState(() => new View());
   const range = useSettledView(view);
-  const [exact, setExact] = useState<Record<string, Curves>>({});
-  const onCurves = useCallback((name: string, curves: Curves) => (
-    setExact((known) => (known[name] === curves ? known : { ...known, [name]: curves }))
-  ), []);
+  const extremes = useExtremes(ids, wanted, version);
+  const ends = extremes.data ?? NO_ENDS;
+  const coordinates = useMemo(
+    () => coordinatesOf(jobs, wanted, ends, search.axes),
+    // eslint-disable-next-line react-hooks/exhaustive-deps -- the metrics are made anew with each drawing
+    [jobs, wanted.join(","), ends, search.axes],
+  );
+  // A brush that is being drawn; the address has it once it is let go, and then the charts follow.
+  const [draft, setDraft] = useState<Brushes | null>(null);
+  const brushes = search.brush ?? ALL;
+  const chosen = useMemo(() => passing(coordinates.trials, coordinates.axes, brushes), [coordinates, brushes]);
+  const drawn = useMemo(
+    () => (draft === null ? chosen : passing(coordinates.trials, coordinates.axes, draft)), [coordinates, chosen, draft],
+  );
+  const brushedOut = useStableSet(runs.filter(({ index }) => chosen[index] === false).map(({ index }) => index));
+  const out = useMemo(() => new Set([...hidden, ...brushedOut]), [hidden, brushedOut]);
+  const onBrush = (next: Brushes, done: boolean) => {
+    setDraft(next);
+    if (done) void onSearch({ brush: Object.keys(next).length > 0 ? next : undefined }).then(() => setDraft(null));
+  };
+  const onAxes = (axes: Key[]) => void onSearch({ axes, brush: ofAxes(brushes, axes) });
   const axis: Axis = search.axis ?? "step";
   const settings = {
     axis, logarithmic: search.scale === "log", smoothing: search.smooth === "on" ? WEIGHT : 0,
@@ -111,27 +136,33 @@ function Compared({ jobs, search, onSearch, onRemove }: Props) {
         title={t`Curves`}
         tools={(
           <>
-            <MetricChoice names={names} chosen={wanted} onChange={(next) => onSearch({ metrics: next.join(",") })} />
+            <Choice
+              label={t`Metrics`}
+              summary={t`${{ shown: names.filter((name) => wanted.includes(name)).length }} of ${{ all: names.length }} metrics`}
+              names={names}
+              chosen={wanted}
+              onChange={(next) => void onSearch({ metrics: next.join(",") })}
+            />
             <Segments
               label={t`Axis`}
               options={AXES}
               value={axis}
               onChange={(next) => {
                 view.show(null);
-                onSearch({ axis: next });
+                void onSearch({ axis: next });
               }}
             />
             <Segments
               label={t`Scale`}
               options={SCALES}
               value={search.scale ?? "linear"}
-              onChange={(scale) => onSearch({ scale })}
+              onChange={(scale) => void onSearch({ scale })}
             />
             <Segments
               label={t`Smoothing`}
               options={SMOOTHING}
               value={search.smooth ?? "off"}
-              onChange={(smooth) => onSearch({ smooth })}
+              onChange={(smooth) => void onSearch({ smooth })}
             />
             {range !== null && (
               <button type="button" className="button small" onClick={() => view.show(null)}>
@@ -148,12 +179,11 @@ function Compared({ jobs, search, onSearch, onRemove }: Props) {
               key={name}
               name={name}
               runs={runs}
-              hidden={hidden}
+              hidden={out}
               settings={settings}
               view={view}
               range={range}
               version={version}
-              onCurves={onCurves}
             />
           ))}
         </div>
@@ -164,12 +194,26 @@ function Compared({ jobs, search, onSearch, onRemove }: Props) {
           </Trans>
         </p>
       </Panel>
+      {jobs.length > 1 && (
+        <Suspense>
+          <ParallelPanel
+            coordinates={coordinates}
+            runs={runs}
+            brushes={draft ?? brushes}
+            selected={drawn}
+            onBrush={onBrush}
+            onAxes={onAxes}
+          />
+        </Suspense>
+      )}
+      <Notice error={extremes.error} />
       <RunsTable
         jobs={jobs}
         runs={runs}
         metrics={wanted}
-        exact={exact}
+        ends={extremes.data}
         hidden={hidden}
+        brushedOut={brushedOut}
         onHidden={setHidden}
         onRemove={onRemove}
       />

@@ -4,7 +4,6 @@ import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from "react"
 import type uPlot from "uplot";
 
 import { useCurves } from "../api/compare";
-import type { Curves } from "../api/types";
 import type { Range } from "../lib/buckets";
 import { metric, number, tick } from "../lib/format";
 import { wordsOf } from "../lib/metricNames";
@@ -35,7 +34,6 @@ interface Props {
   /** The part of the axis to read, once the view has rested. */
   range: Range | null;
   version: string;
-  onCurves: (name: string, curves: Curves) => void;
 }
 
 /** One metric of all runs; read and drawn once it comes into sight. */
@@ -63,7 +61,7 @@ function useSeen(place: React.RefObject<HTMLElement | null>): boolean {
   return seen;
 }
 
-function Drawn({ name, runs, hidden, settings, view, range, version, onCurves }: Props) {
+function Drawn({ name, runs, hidden, settings, view, range, version }: Props) {
   const { axis, logarithmic, smoothing } = settings;
   const jobs = useMemo(() => runs.map(({ job }) => job.id), [runs]);
   const curves = useCurves({ jobs: jobs.join(","), name, axis, range, version }, jobs.length > 0);
@@ -71,9 +69,6 @@ function Drawn({ name, runs, hidden, settings, view, range, version, onCurves }:
     () => (curves.data === undefined ? null : toGrid(curves.data, jobs, axis === "step")),
     [curves.data, jobs, axis],
   );
-  useEffect(() => {
-    if (curves.data !== undefined && !curves.isRough && range === null) onCurves(name, curves.data);
-  }, [curves.data, curves.isRough, range, name, onCurves]);
   const data = useMemo(() => (grid === null ? null : dataOf(grid, hidden, smoothing)), [grid, hidden, smoothing]);
   const readout = useRef<HTMLSpanElement>(null);
   const [canvas, plot] = usePlot({ name, runs, axis, logarithmic, view, grid, data, readout });

@@ -4,10 +4,11 @@ import { Link } from "@tanstack/react-router";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { Fragment, useMemo, useRef, useState } from "react";
 
-import type { Curve, Curves, Job } from "../api/types";
+import type { Job } from "../api/types";
 import { download } from "../lib/download";
+import { bestOf, type Ends } from "../lib/ends";
 import { valueOf } from "../lib/metricNames";
-import { extent, type Run, toCsv } from "../lib/runs";
+import { type Run, toCsv } from "../lib/runs";
 import { likelyMode } from "../lib/trials";
 import { Panel } from "../ui/Panel";
 import { StateChip } from "../ui/StateChip";
@@ -18,9 +19,11 @@ interface Props {
   jobs: readonly Job[];
   runs: readonly Run[];
   metrics: readonly string[];
-  /** Curves that were read as a whole, by metric. */
-  exact: Readonly<Record<string, Curves>>;
+  /** Undefined until they have been read. */
+  ends: Ends | undefined;
+  /** Runs that are not ticked, and those that a brush leaves out. */
   hidden: ReadonlySet<number>;
+  brushedOut: ReadonlySet<number>;
   onHidden: (hidden: ReadonlySet<number>) => void;
   onRemove: (job: Job) => void;
 }
@@ -39,9 +42,9 @@ interface Line {
 type Sorting = { key: "number" | "name" | "user" | "state" } | { key: "final" | "best"; metric: number };
 
 /** The runs with what their metrics came to, in the order of a column. */
-export function RunsTable({ jobs, runs, metrics, exact, hidden, onHidden, onRemove }: Props) {
+export function RunsTable({ jobs, runs, metrics, ends, hidden, brushedOut, onHidden, onRemove }: Props) {
   const [sorting, setSorting] = useState<{ by: Sorting; falling: boolean }>({ by: { key: "number" }, falling: false });
-  const lines = useMemo(() => linesOf(jobs, runs, metrics, exact), [jobs, runs, metrics, exact]);
+  const lines = useMemo(() => linesOf(jobs, runs, metrics, ends), [jobs, runs, metrics, ends]);
   const sorted = useMemo(() => sort(lines, sorting.by, sorting.falling), [lines, sorting]);
   const box = useRef<HTMLDivElement>(null);
   // eslint-disable-next-line react-hooks/incompatible-library -- the rows are measured on every render
@@ -69,6 +72,7 @@ export function RunsTable({ jobs, runs, metrics, exact, hidden, onHidden, onRemo
     if (!next.delete(index)) next.add(index);
     onHidden(next);
   };
+  const isOut = ({ index }: Run) => hidden.has(index) || brushedOut.has(index);
   const save = () => download("runs.csv", csv(sorted, metrics), "text/csv");
   const columns = 5 + 2 * metrics.length;
   const tools = (
@@ -107,13 +111,14 @@ export function RunsTable({ jobs, runs, metrics, exact, hidden, onHidden, onRemo
               if (line === undefined) return null;
               const { job, run, values } = line;
               return (
-                <tr key={job.id} data-state={job.state} data-hidden={hidden.has(run.index) || undefined}>
+                <tr key={job.id} data-state={job.state} data-hidden={isOut(run) || undefined}>
                   <td>
                     <input
                       type="checkbox"
                       className="run-tick"
                       style={{ accentColor: run.color }}
-                      checked={!hidden.has(run.index)}
+                      checked={!isOut(run)}
+                      disabled={brushedOut.has(run.index)}
                       onChange={() => toggle(run.index)}
                       aria-label={t`Show run ${{ number: job.number }}`}
                     />
@@ -138,7 +143,7 @@ export function RunsTable({ jobs, runs, metrics, exact, hidden, onHidden, onRemo
                     return (
                       <Fragment key={metrics[at]}>
                         <td className="num value">{final === undefined ? "–" : words(final)}</td>
-                        <td className="num">{best === undefined ? (final === undefined ? "–" : "…") : words(best)}</td>
+                        <td className="num">{best === undefined ? (ends === undefined ? "…" : "–") : words(best)}</td>
                       </Fragment>
                     );
                   })}
@@ -154,22 +159,16 @@ export function RunsTable({ jobs, runs, metrics, exact, hidden, onHidden, onRemo
 }
 
 function linesOf(
-  jobs: readonly Job[], runs: readonly Run[], metrics: readonly string[], exact: Props["exact"],
+  jobs: readonly Job[], runs: readonly Run[], metrics: readonly string[], ends: Ends | undefined,
 ): Line[] {
-  const curves = metrics.map((name) => new Map((exact[name]?.curves ?? []).map((curve) => [curve.job, curve])));
   return runs.flatMap((run) => {
     const job = jobs.find((one) => one.id === run.job.id);
     if (job === undefined) return [];
-    const values = metrics.map((name, at) => (
-      { final: job.latest[name], best: bestOf(curves[at]?.get(job.id), name) }
+    const values = metrics.map((name) => (
+      { final: job.latest[name], best: ends === undefined ? undefined : bestOf(ends, job.id, name) }
     ));
     return [{ job, run, values }];
   });
-}
-
-function bestOf(curve: Curve | undefined, name: string): number | undefined {
-  const found = extent(curve);
-  return found === null ? undefined : likelyMode(name) === "max" ? found.max : found.min;
 }
 
 /** Lines in order of a column; what has no value comes last either way. */

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 
 import type { Job } from "../api/types";
 import { axisOf } from "./axes";
-import { brushOf, brushWords, parseBrushes, partOf, selected, withBrush } from "./brushes";
+import { type Brushes, brushOf, brushWords, ofAxes, parseBrushes, partOf, selected, withBrush } from "./brushes";
 
 const trials = [1, 2, 3, 4, 5, 6].map((n) => (
   { parameters: { lr: n / 10, opt: n % 2 ? "adam" : "sgd" }, latest: n < 6 ? { acc: n } : {} }
@@ -56,4 +56,10 @@ it("changes one brush and tells them in words", () => {
   expect(withBrush({ "parameter:lr": [0, 1] }, "parameter:opt", ["sgd"])).toEqual({ "parameter:lr": [0, 1], "parameter:opt": ["sgd"] });
   expect(withBrush({ "parameter:lr": [0, 1] }, "parameter:lr", null)).toEqual({});
   expect([brushWords([0.1, 1]), brushWords(["a", "b"]), brushWords([])]).toEqual(["0.1 to 1", "a, b", "no value"]);
+});
+
+it("keeps the brushes of axes that stay", () => {
+  const brushes: Brushes = { "parameter:lr": [0.2, 0.5], "metric:acc": [] };
+  expect(ofAxes(brushes, ["metric:acc", "metric:loss"])).toEqual({ "metric:acc": [] });
+  expect(ofAxes(brushes, [])).toBeUndefined();
 });

@@ -74,6 +74,12 @@ export function withBrush(brushes: Brushes, key: Key, brush: Brush | null): Brus
   return brush === null ? others : { ...others, [key]: brush };
 }
 
+/** The brushes of axes that stay; undefined for none. */
+export function ofAxes(brushes: Brushes, kept: readonly Key[]): Brushes | undefined {
+  const left = Object.entries(brushes).filter(([key]) => kept.includes(key as Key));
+  return left.length > 0 ? Object.fromEntries(left) : undefined;
+}
+
 const KEY = /^(?:parameter|metric):./;
 const isBrush = (value: unknown): value is Brush => Array.isArray(value) && (
   value.every((one) => typeof one === "string") || (value.length === 2 && value.every(Number.isFinite))

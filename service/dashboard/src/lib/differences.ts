@@ -11,7 +11,7 @@ type Json = Record<string, unknown>;
 /** Fields that say in which environment a job runs. */
 const ENVIRONMENT = /^(env|secrets|python|venv|conda|image|container|modules|setup|launcher|backend|environment)(\.|$)/;
 /** Fields that differ from job to job and say nothing of what was run. */
-const NEVER: readonly string[] = ["name", "code"];
+export const NEVER: readonly string[] = ["name", "code"];
 
 export function isEnvironment(path: string): boolean {
   return ENVIRONMENT.test(path);
@@ -19,12 +19,13 @@ export function isEnvironment(path: string): boolean {
 
 /** Where the specs differ, apart from some fields; a field that one of them lacks is absent there. */
 export function differences(specs: readonly Json[], except = NEVER): Difference[] {
-  const flat = specs.map((spec) => flatten(spec));
+  const flat = specs.map((spec) => leaves(spec));
   const paths = [...new Set(flat.flatMap((one) => [...one.keys()]))].filter((path) => !except.includes(path)).sort();
   return paths.flatMap((path) => {
     const values = new Map<string, number[]>();
     flat.forEach((one, index) => {
-      const text = one.get(path) ?? "";
+      const value = one.get(path);
+      const text = value === undefined ? "" : words(value);
       values.set(text, [...(values.get(text) ?? []), index]);
     });
     if (values.size < 2) return [];
@@ -32,13 +33,17 @@ export function differences(specs: readonly Json[], except = NEVER): Difference[
   });
 }
 
-function flatten(spec: Json, prefix = "", into = new Map<string, string>()): Map<string, string> {
-  for (const [name, value] of Object.entries(spec)) {
-    const path = prefix === "" ? name : `${prefix}.${name}`;
-    if (typeof value === "object" && value !== null && !Array.isArray(value)) flatten(value as Json, path, into);
-    else if (value !== null) into.set(path, words(value));
-  }
-  return into;
+/** Fields of a spec by their paths; lists as texts. */
+export function leaves(spec: Json): Map<string, unknown> {
+  const found = new Map<string, unknown>();
+  const add = (part: Json, prefix: string) => {
+    for (const [name, value] of Object.entries(part)) {
+      if (typeof value === "object" && value !== null && !Array.isArray(value)) add(value as Json, `${prefix}${name}.`);
+      else if (value !== null) found.set(`${prefix}${name}`, Array.isArray(value) ? words(value) : value);
+    }
+  };
+  add(spec, "");
+  return found;
 }
 
 function words(value: unknown): string {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { Job } from "../api/types";
-import { colorOf, extent, metricsOfRuns, parseRefs, toCsv, toGrid } from "./runs";
+import { colorOf, metricsOfRuns, parseRefs, toCsv, toGrid } from "./runs";
 
 const curve = (job: string, number: number[], mean: number[], special: number[] = []) => ({
   job, name: "loss", number, count: number.map(() => 1), min: mean.map((one) => one - 1), mean,
@@ -18,12 +18,6 @@ test("curves of several runs have one axis", () => {
   expect(grid.low[2]).toEqual([0, undefined, 2, undefined]);
   expect(toGrid({ width: 1, rough: false, curves }, ["a"], true).x).toEqual([0, 1, 2, 3]);
   expect(toGrid({ width: 1, rough: false, curves: [] }, ["a"], true).x).toEqual([]);
-});
-
-test("a curve has its smallest and largest value", () => {
-  expect(extent(curve("a", [0, 2], [1, 3]))).toEqual({ min: 0, max: 4 });
-  expect(extent(curve("a", [], []))).toBeNull();
-  expect(extent(undefined)).toBeNull();
 });
 
 test("losses come first, then what most runs have", () => {

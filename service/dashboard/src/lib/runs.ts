@@ -85,15 +85,6 @@ export function toGrid({ curves, width }: Curves, jobs: readonly string[], bySte
   return { x, mean: columns("mean"), low: columns("min"), high: columns("max"), width, first };
 }
 
-/** Smallest and largest value of a curve that was read as a whole. */
-export function extent(curve: Curve | undefined): { min: number; max: number } | null {
-  if (curve === undefined || curve.min.length === 0) return null;
-  return {
-    min: curve.min.reduce((least, value) => Math.min(least, value)),
-    max: curve.max.reduce((most, value) => Math.max(most, value)),
-  };
-}
-
 /** Rows as a table of RFC 4180. */
 export function toCsv(rows: readonly (readonly (string | number | null | undefined)[])[]): string {
   const cell = (value: string | number | null | undefined) => {

@@ -8,6 +8,7 @@ import { useSettledView } from "../compare/useSettledView";
 import { View } from "../compare/view";
 import { Panel } from "../ui/Panel";
 import { useSettled } from "../ui/useSettled";
+import { useStableSet } from "../ui/useStableSet";
 
 /** Curves that are drawn at once: of more none can be followed. */
 const MOST = 100;
@@ -37,7 +38,7 @@ export function CurvesPanel({ trials, metric, colors, order, selected }: Props) 
     // eslint-disable-next-line react-hooks/exhaustive-deps -- the chart is made anew for other runs only
   ), [ids]);
   const passing = new Set(best.map((at) => trials[at]?.id));
-  const hidden = useStable(new Set(runs.filter(({ job }) => !passing.has(job.id)).map(({ index }) => index)));
+  const hidden = useStableSet(runs.filter(({ job }) => !passing.has(job.id)).map(({ index }) => index));
   const byId = new Map(trials.map((trial) => [trial.id, trial]));
   const version = runs.map(({ job: { id } }) => {
     const now = byId.get(id);
@@ -63,18 +64,9 @@ export function CurvesPanel({ trials, metric, colors, order, selected }: Props) 
                 view={view}
                 range={range}
                 version={version}
-                onCurves={ignore}
               />
             </div>
           )}
     </Panel>
   );
-}
-
-const ignore = () => undefined;
-
-/** The same set as long as it holds the same. */
-function useStable(set: ReadonlySet<number>): ReadonlySet<number> {
-  const key = [...set].join(",");
-  return useMemo(() => new Set(key === "" ? [] : key.split(",").map(Number)), [key]);
 }

@@ -16,7 +16,15 @@ import { ParallelAxis } from "./ParallelAxis";
 /** Axes stand no nearer to one another. */
 const APART = 104;
 
+/** What the lines are. */
+export type Kind = "trial" | "run";
+const HINTS: Record<Kind, string> = {
+  trial: t`Drag along an axis to select trials; a click on the axis, or Escape, removes the brush.`,
+  run: t`Drag along an axis to select runs; a click on the axis, or Escape, removes the brush.`,
+};
+
 interface Props {
+  kind: Kind;
   trials: readonly Job[];
   axes: readonly TrialAxis[];
   colors: readonly string[];
@@ -27,8 +35,8 @@ interface Props {
   onBrush: (key: Key, brush: Brush | null, done: boolean) => void;
 }
 
-/** A line for each trial through all of its parameters to what it came to. */
-export function Parallel({ trials, axes, colors, order, brushes, selected, onBrush }: Props) {
+/** A line for each trial, or run, through all of its parameters to what it came to. */
+export function Parallel({ kind, trials, axes, colors, order, brushes, selected, onBrush }: Props) {
   const navigate = useNavigate();
   const [box, width] = useWidth(axes.length);
   const columns = useMemo(
@@ -75,17 +83,20 @@ export function Parallel({ trials, axes, colors, order, brushes, selected, onBru
       </div>
       <p className="parallel-told faint" aria-live="off">
         {told === undefined
-          ? t`Drag along an axis to select trials; a click on the axis, or Escape, removes the brush.`
-          : wordsOf(told, axes)}
+          ? HINTS[kind]
+          : wordsOf(kind, told, axes)}
       </p>
     </div>
   );
 }
 
-/** A trial with its values on all axes. */
-function wordsOf(job: Job, axes: readonly TrialAxis[]): string {
+/** A line with its values on all axes. */
+function wordsOf(kind: Kind, job: Job, axes: readonly TrialAxis[]): string {
   const values = axes.map(({ key }) => `${nameOf(key)} ${parameter(readKey(job, key) ?? null)}`).join(", ");
-  return t`Trial ${{ trial: job.trial ?? "" }}, ${{ state: STATE_LABELS[job.state] }}: ${values}`;
+  const [{ number, name }, state] = [job, STATE_LABELS[job.state]];
+  return kind === "trial"
+    ? t`Trial ${{ trial: job.trial ?? "" }}, ${{ state: STATE_LABELS[job.state] }}: ${values}`
+    : t`Run ${number} ${name}, ${state}: ${values}`;
 }
 
 /** The width that the axes get: that of the box, or more where they would stand too near. */

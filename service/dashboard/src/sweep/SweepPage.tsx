@@ -125,6 +125,7 @@ function Compared({ sweep, trials, more, metrics, metric, mode, search, onSearch
         )}
       >
         <Selection
+          kind="trial"
           trials={trials}
           metric={metric}
           axes={axes}
@@ -133,6 +134,7 @@ function Compared({ sweep, trials, more, metrics, metric, mode, search, onSearch
           onClear={(key) => brush(key === null ? ALL : withBrush(brushes, key, null), true)}
         />
         <Parallel
+          kind="trial"
           trials={trials}
           axes={axes}
           colors={colors}

@@ -15,7 +15,7 @@ export interface SweepSearch {
   y?: Key | undefined;
 }
 
-const isKey = (value: unknown): value is Key => typeof value === "string" && /^(?:parameter|metric):./.test(value);
+export const isKey = (value: unknown): value is Key => typeof value === "string" && /^(?:parameter|metric):./.test(value);
 
 /** Reads an address; what is unknown is left out. */
 export function parseSweep(raw: Partial<Record<keyof SweepSearch, unknown>> & SearchSchemaInput): SweepSearch {

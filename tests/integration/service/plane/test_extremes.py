@@ -95,3 +95,23 @@ def test_runs_that_begin_at_one_checkpoint_again_and_again_count_once(data_plane
         later = data_plane.attempt(first.job, resumed_from_step=1)
         send(data_plane, later, 0, [2, 3], loss=value)
     assert ends(data_plane, later) == (1.0, 5.0)
+
+
+def test_the_ends_of_several_jobs_are_read_at_once(data_plane: Plane) -> None:
+    one, other = data_plane.job(), data_plane.job()
+    send(data_plane, one, 0, [1, 2], loss=lambda step: 3.0 - step, lr="nan")
+    send(data_plane, one, 0, [1], rank=1, stream="rank-1-1-1", loss=9.0)
+    send(data_plane, other, 0, range(4), loss=lambda step: step / 4, accuracy=0.5)
+    later = data_plane.attempt(other.job, resumed_from_step=1)
+    send(data_plane, later, 0, [2], loss=7.0)
+
+    def read(jobs: list[Seeded], names: str) -> set[tuple[str, ...]]:
+        query = {"jobs": ",".join(each.job for each in jobs), "names": names}
+        found = data_plane.get("/metrics/extremes", params=query).json()["extremes"]
+        return {(each["job"], each["name"], each["min"], each["max"]) for each in found}
+
+    of_other = {(other.job, "loss", 0, 7.0), (other.job, "accuracy", 0.5, 0.5)}
+    assert read([one, other], "loss,lr,accuracy") == {(one.job, "loss", 1.0, 2.0), *of_other}
+    assert read([other], "accuracy,none") == {(other.job, "accuracy", 0.5, 0.5)}
+    many = data_plane.get("/metrics/extremes", params={"jobs": one.job, "names": [str(n) for n in range(201)]})
+    assert (many.status_code, many.json()["errors"][0]["field"]) == (422, "names")

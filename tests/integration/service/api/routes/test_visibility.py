@@ -35,7 +35,7 @@ OF_JOB = {
 }
 OF_JOB |= {f"/jobs/{{job_id}}{rest}" for rest in ("/logs", "/logs/streams", "/logs/stream", "/metrics", "/telemetry")}
 OF_JOB |= {"/jobs/{job_id}/outputs/{name:file}", "/checkpoints/{checkpoint_id}", "/metrics/curves"}
-OF_JOB |= {"/jobs/{job_id}/timing", "/jobs/{job_id}/link", "/jobs/{job_id}/environment"}
+OF_JOB |= {"/jobs/{job_id}/timing", "/jobs/{job_id}/link", "/jobs/{job_id}/environment", "/metrics/extremes"}
 OF_JOB |= {
     f"/jobs/{{job_id}}{rest}" for rest in ("/logs/index", "/logs/search", "/logs/file", "/code", "/code/{name:file}")
 }
@@ -100,7 +100,8 @@ class Work:
     def path(self, route: str) -> str:
         parts = {"job_id": self.ended["id"], "checkpoint_id": self.checkpoint, "group": self.sweep["id"]}
         name = f"file-{self.mark}" if "outputs" in route or "code" in route else "state.pt"
-        query = {"/logs/search": "?q=log", "/curves": f"?jobs={self.ended['id']}&names=loss-{self.mark}"}
+        metrics = f"?jobs={self.ended['id']}&names=loss-{self.mark}"
+        query = {"/logs/search": "?q=log", "/curves": metrics, "/extremes": metrics}
         asked = next((words for end, words in query.items() if route.endswith(end)), "")
         return re.sub(r"{([a-z_]+)(:file)?}", lambda found: parts.get(found[1], name), route) + asked
 
