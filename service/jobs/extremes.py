@@ -17,11 +17,17 @@ def read(db: Database, jobs: Sequence[JobId], names: Collection[str]) -> api.Ext
         select(
             MetricSeries.job_id, MetricSeries.name, func.min(MetricSeries.min_value), func.max(MetricSeries.max_value)
         )
-        .where(MetricSeries.job_id.in_(jobs), MetricSeries.name.in_(names), MetricSeries.min_value.is_not(None))
+        .where(MetricSeries.job_id.in_(jobs), MetricSeries.name.in_(names))
         .where(metric_filter.is_shown(MetricSeries.name.expression))
         .group_by(MetricSeries.job_id, MetricSeries.name)
         .order_by(MetricSeries.job_id, MetricSeries.name)
     )
     with db.read() as tx:
         found = tx.execute(query).all()
-    return api.Extremes(extremes=[api.Extreme(job=job, name=name, min=low, max=high) for job, name, low, high in found])
+    return api.Extremes(
+        extremes=[
+            api.Extreme(job=job, name=name, min=low, max=high)
+            for job, name, low, high in found
+            if low is not None and high is not None
+        ]
+    )

@@ -101,23 +101,24 @@ function Compared({ jobs, search, onSearch, onRemove }: Props) {
   // eslint-disable-next-line react-hooks/exhaustive-deps -- names and states are read from `jobs` where they are shown
   const runs = useMemo(() => toRuns(jobs), [ids]);
   const names = useMemo(() => metricsOfRuns(jobs), [jobs]);
-  const wanted = search.metrics === undefined ? names.slice(0, FIRST) : search.metrics.split(",");
+  const wanted = useMemo(
+    () => search.metrics === undefined ? names.slice(0, FIRST) : search.metrics.split(","), [names, search.metrics],
+  );
   const [hidden, setHidden] = useState<ReadonlySet<number>>(new Set());
   const [view] = useState(() => new View());
   const range = useSettledView(view);
   const extremes = useExtremes(ids, wanted, version);
   const ends = extremes.data ?? NO_ENDS;
   const coordinates = useMemo(
-    () => coordinatesOf(jobs, wanted, ends, search.axes),
-    // eslint-disable-next-line react-hooks/exhaustive-deps -- the metrics are made anew with each drawing
-    [jobs, wanted.join(","), ends, search.axes],
+    () => coordinatesOf(jobs, wanted, ends, search.axes), [jobs, wanted, ends, search.axes],
   );
   // A brush that is being drawn; the address has it once it is let go, and then the charts follow.
   const [draft, setDraft] = useState<Brushes | null>(null);
   const brushes = search.brush ?? ALL;
   const chosen = useMemo(() => passing(coordinates.trials, coordinates.axes, brushes), [coordinates, brushes]);
   const drawn = useMemo(
-    () => (draft === null ? chosen : passing(coordinates.trials, coordinates.axes, draft)), [coordinates, chosen, draft],
+    () => (draft === null ? chosen : passing(coordinates.trials, coordinates.axes, draft)),
+    [coordinates, chosen, draft],
   );
   const brushedOut = useStableSet(runs.filter(({ index }) => chosen[index] === false).map(({ index }) => index));
   const out = useMemo(() => new Set([...hidden, ...brushedOut]), [hidden, brushedOut]);

@@ -26,12 +26,14 @@ export function coordinatesOf(
       const value = bestOf(ends, job.id, name);
       return value === undefined ? [] : [[`${name} best`, value]];
     });
-    return { ...job, parameters: fields[at] ?? {}, latest: { ...job.latest, ...Object.fromEntries(best) } } as Job;
+    return { ...job, parameters: fields[at] ?? {}, latest: { ...job.latest, ...Object.fromEntries(best) } };
   });
   const own = [...new Set(fields.flatMap((one) => Object.keys(one)))].map((name): Key => `parameter:${name}`);
   const came = metrics.flatMap((name): Key[] => [`metric:${name}`, `metric:${name} best`]);
   const keys = [...own, ...came];
   const shown = chosen ?? [...own.slice(0, FIELDS), ...came.slice(0, METRICS)];
-  const axes = keys.filter((key) => shown.includes(key)).map((key) => axisOf(trials, key, { mode: likelyMode(nameOf(key)) }));
+  const axes = keys
+    .filter((key) => shown.includes(key))
+    .map((key) => axisOf(trials, key, { mode: likelyMode(nameOf(key)) }));
   return { trials, keys, axes };
 }

@@ -6,7 +6,9 @@ export type Ends = ReadonlyMap<string, ReadonlyMap<string, Extreme>>;
 
 export function endsOf(extremes: readonly Extreme[]): Ends {
   const ends = new Map<string, Map<string, Extreme>>();
-  for (const each of extremes) ends.set(each.job, (ends.get(each.job) ?? new Map<string, Extreme>()).set(each.name, each));
+  for (const each of extremes) {
+    ends.set(each.job, (ends.get(each.job) ?? new Map<string, Extreme>()).set(each.name, each));
+  }
   return ends;
 }
 

@@ -19,9 +19,9 @@ it("has other fields of specs, and the rest of commands, where they differ", () 
     run(["b.py", "x", "-1"], { env: { SEED: "2", MODE: "a" }, resources: { gpus: 2 } }),
     run(["b.py", "x", "-1"], { env: { SEED: "3", MODE: "a" }, resources: { gpus: 2 } }),
   ])).toEqual([
-    { "command": "a.py x -1", "env.SEED": 1, "resources.gpus": 1, "tags": "p" },
-    { "command": "b.py x -1", "env.SEED": 2, "resources.gpus": 2 },
-    { "command": "b.py x -1", "env.SEED": 3, "resources.gpus": 2 },
+    { command: "a.py x -1", "env.SEED": 1, "resources.gpus": 1, tags: "p" },
+    { command: "b.py x -1", "env.SEED": 2, "resources.gpus": 2 },
+    { command: "b.py x -1", "env.SEED": 3, "resources.gpus": 2 },
   ]);
 });
 

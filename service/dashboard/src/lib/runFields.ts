@@ -4,7 +4,7 @@ import { leaves, NEVER } from "./differences";
 /** Words that an axis has at most: more, such as folders of outputs, are names and no settings. */
 const MOST_WORDS = 12;
 
-/** What each run has of the fields in which runs differ, by name: parameters, options of commands, other fields of specs. */
+/** Each run's fields, of those in which runs differ, by name: parameters, options of commands, others of the spec. */
 export function differingFields(jobs: readonly Job[]): Record<string, unknown>[] {
   const fields = jobs.map(fieldsOf);
   const seen = new Set<string>();
@@ -18,7 +18,7 @@ export function differingFields(jobs: readonly Job[]): Record<string, unknown>[]
     seen.add(key);
     return true;
   });
-  return fields.map((one) => Object.fromEntries(differing.filter((name) => one.has(name)).map((name) => [name, one.get(name)])));
+  return fields.map((one) => Object.fromEntries([...one].filter(([name]) => differing.includes(name))));
 }
 
 function fieldsOf(job: Job): Map<string, unknown> {
