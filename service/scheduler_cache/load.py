@@ -32,6 +32,7 @@ from service.scheduler_cache.ineligible import Ineligibility
 from service.scheduler_cache.known_order import KnownOrder
 from service.scheduler_cache.load_jobs import LoadedJob, RestartRules, resources_of
 from service.scheduler_cache.load_nodes import NodeLoader
+from service.scheduler_cache.surroundings import beside
 from torchyard.ids import JobId
 from torchyard.states import JOB_FINAL, JobState
 
@@ -119,7 +120,7 @@ class Loader:
     def _shared(self) -> SchedulerState:
         """Return a copy of the state for all readers, whose jobs are the ones of the last copy if none has changed."""
         state, known = self._state, self._copied
-        shared = known.beside(state) if known.changes == state.changes else state.copy()
+        shared = beside(known, state) if known.changes == state.changes else state.copy()
         shared.capacities()  # made now: many threads read it
         return shared
 

@@ -127,11 +127,9 @@ class NodeInfo:
     maintenance: str | None = None
     #: Why it drains, in the administrator's words.
     drain_message: str | None = None
-    #: Its worker supports jobs that share a GPU; an older version does not.
+    #: What its worker is new enough for: shared GPUs, secrets, and jobs that must not start warm.
     knows_shares: bool = True
-    #: Its worker gives jobs their secrets; an older version refuses such jobs.
     knows_secrets: bool = True
-    #: Its worker supports jobs that must not start warm; an older version refuses such jobs.
     knows_warm_start: bool = True
     #: Its worker can give a job a network of its own.
     isolates: bool = True

@@ -46,8 +46,7 @@ class SchedulerState:
             self._enter(running)
 
     def _derive(self) -> None:
-        #: How many changes of jobs there were.
-        self.changes = 0
+        self.changes = 0  # of jobs
         self.classes = EquivalenceClasses()
         self.table = Table()
         #: Running jobs of each sweep.
@@ -124,18 +123,6 @@ class SchedulerState:
         other.victims = {job: victims.copy() for job, victims in self.victims.items()}
         other._capacities = {node: capacity.copy() for node, capacity in self._capacities.items()}
         return other
-
-    def beside(self, other: "SchedulerState") -> "SchedulerState":
-        """Return these jobs beside all that another state knows of nodes, accounts, reservations, pauses and promises.
-
-        The jobs are not copied: only a state whose jobs never change any more may be asked.
-        """
-        made = SchedulerState.__new__(SchedulerState)
-        made.__dict__.update(self.__dict__)
-        for name in ("nodes", "users", "projects", "caps", "reservations", "paused"):
-            setattr(made, name, getattr(other, name))
-        made.promised, made._capacities = other.promised.copy(), self._capacities.copy()
-        return made
 
     def capacities(self) -> dict[str, NodeCapacity]:
         """Return the free capacity of each node; callers must not change it."""

@@ -13,6 +13,7 @@ from playwright.sync_api import Page, expect
 from tests.support.brushes import brush
 from tests.support.live import Live
 from tests.support.scripted import Agent
+from tests.support.wait import until
 from torchyard import wire
 
 pytestmark = pytest.mark.browser
@@ -61,8 +62,7 @@ def test_curves_table_and_differences(page: Page, runs: list[int], tmp_path: Pat
     over.hover()
     expect(charts.first.locator(".chart-at")).to_contain_text("steps ")
     expect(charts.nth(1).locator(".chart-at")).to_contain_text("steps ")
-    box = over.bounding_box()
-    assert box is not None
+    box = until(over.bounding_box, what="the chart's place")  # it is made anew when the second run's points come
     page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 10)
     page.mouse.down()
     page.mouse.move(box["x"] + box["width"] * 0.52, box["y"] + 10, steps=4)

@@ -67,19 +67,6 @@ def test_who_others_were_stopped_for_is_remembered_until_it_starts() -> None:
     assert list(world.promised) == []
 
 
-def test_jobs_beside_other_surroundings_are_neither_copied_nor_changed() -> None:
-    world = state(node_info(), job(1, gpus=2), running(2, "a0"))
-    kept = world.copy()
-    kept.capacities()
-    world.nodes, world.paused, world.promised["j1"] = {**world.nodes, "b": node_info("b")}, "power", None
-    beside = kept.beside(world)
-    assert beside.waiting is kept.waiting
-    assert (beside.changes, beside.paused, list(beside.promised)) == (world.changes, "power", ["j1"])
-    assert {node: len(capacity.free) for node, capacity in beside.capacities().items()} == {"a": 3, "b": 4}
-    assert (list(kept.capacities()), kept.paused, list(kept.promised)) == (["a"], "", [])
-    assert decide(beside, NOW, Policy()) == decide(world, NOW, Policy())
-
-
 def test_nodes_that_change_or_leave_are_seen() -> None:
     world = state(node_info(gpus=1), running(1, "a0"), job(1))
     assert decide(world, NOW, Policy()) == []
