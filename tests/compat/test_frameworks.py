@@ -38,28 +38,28 @@ class Training:
 _TORCHRUN = ("torchrun", "--standalone", "--nproc-per-node=2")
 LIGHTNING = Training(
     script=EXAMPLES / "lightning_trainer.py",
-    arguments=("--devices", "2", "--epochs", "40", "--samples", "1024"),
+    arguments=("--devices", "2", "--epochs", "12", "--samples", "1024"),
     by_hand=("python",),
     metrics=frozenset({"train_loss", "val_accuracy", "epoch"}),
-    steps=640,
+    steps=192,
     written=r"model\.pt",
 )
 #: A plain program is one process; those that Lightning starts itself are shown with launcher python.
-LIGHTNING_ALONE = replace(LIGHTNING, arguments=("--devices", "1", "--epochs", "20", "--samples", "1024"))
+LIGHTNING_ALONE = replace(LIGHTNING, arguments=("--devices", "1", "--epochs", "6", "--samples", "1024"))
 TRANSFORMERS = Training(
     script=EXAMPLES / "huggingface_trainer.py",
-    arguments=("--epochs", "100", "--samples", "640"),
+    arguments=("--epochs", "20", "--samples", "640"),
     by_hand=_TORCHRUN,
     metrics=frozenset({"train/loss", "train/learning_rate", "epoch"}),
-    steps=1000,
+    steps=200,
     written=r"out/checkpoint-\d+/trainer_state\.json",
 )
 ACCELERATE = Training(
     script=EXAMPLES / "accelerate_loop.py",
-    arguments=("--epochs", "60", "--samples", "1024"),
+    arguments=("--epochs", "16", "--samples", "1024"),
     by_hand=_TORCHRUN,
     metrics=frozenset({"train_loss"}),
-    steps=960,
+    steps=256,
     written=r"states/epoch_\d+/model\.safetensors",
     counted="train_loss",
     total=False,
@@ -175,7 +175,7 @@ def test_it_stops_and_goes_on_exactly(
     typed = {"launcher": launcher.value} if isinstance(launcher, Launcher) else {}
     job = user.submit(
         *(["python"] if typed else launcher),
-        user.copy(training.script),
+        user.slowed(training.script),
         *training.arguments,
         **typed,
         live=live,
@@ -255,13 +255,14 @@ def test_lightning_by_its_other_name_with_ranks_that_it_spawns(user: User, by_ha
 def test_what_ranks_write_that_it_spawns_is_kept(user: User) -> None:
     words = ("--devices", "2", "--epochs", "1", "--samples", "64", "--strategy", "ddp_spawn")
     job = user.submit("python", by_its_other_name(user), *words, launcher="python", resources={"gpus": 2})
+    user.at_full_speed()
     user.written(user.succeeds(job), LIGHTNING.written)
 
 
 def by_its_other_name(user: User) -> str:
     """The script of Lightning with the import that the distribution's other name takes."""
-    script = user.folder / "train.py"
-    script.write_text(LIGHTNING.script.read_text().replace("import lightning as L", "import pytorch_lightning as L"))
+    script = user.folder / user.slowed(LIGHTNING.script)
+    script.write_text(script.read_text().replace("import lightning as L", "import pytorch_lightning as L"))
     return script.name
 
 
@@ -273,13 +274,14 @@ def by_its_other_name(user: User) -> str:
     ],
 )
 def test_a_multirun_of_hydra_trains_each_configuration(user: User, live: bool) -> None:
-    words = ["python", user.copy(EXAMPLES / "hydra_app.py"), "--multirun", "lr=0.1,0.01"]
-    words += ["steps=15000"] if live else []
+    script = EXAMPLES / "hydra_app.py"
+    words = ["python", user.slowed(script) if live else user.copy(script), "--multirun", "lr=0.1,0.01"]
+    words += ["steps=200"] if live else []
     job = user.submit(*words, live=live, restartable=live, launcher="python", resources={"gpus": 2})
     if live:
         stopping.preempted_after(user, job, "#0 : lr=0.1")
     log = user.log(user.succeeds(job))
-    steps = [*range(0, 15_000 if live else 50, 10)]
+    steps = [*range(0, 200 if live else 50, 10)]
     curves = {name: [step for step, _, _ in points] for name, points in user.series(job).items()}
     assert curves == {"loss": steps, "1/loss": steps}
     for number in (0, 1):
