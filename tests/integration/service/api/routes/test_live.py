@@ -206,7 +206,7 @@ def test_streams_end_with_the_service(live_service: Live, data_plane: Plane) -> 
 
 def test_nothing_runs_once_nobody_listens(live_service: Live) -> None:
     with opened(live_service, "jobs"):
-        assert "jobs" in live_service.context.hub._listeners
+        until(lambda: "jobs" in live_service.context.hub._listeners)
     publisher = live_service.app.state.publisher
     until(lambda: not publisher._subscribers)
     live_service.context.hub.notify("jobs")
