@@ -6,7 +6,7 @@ import { lazy, Suspense, useMemo, useState } from "react";
 import { MOST_RUNS, useExtremes, useRuns } from "../api/compare";
 import type { Job } from "../api/types";
 import type { Key } from "../lib/axes";
-import { type Brushes, selected as passing, ofAxes } from "../lib/brushes";
+import { ofAxes, selected as passing } from "../lib/brushes";
 import { coordinatesOf } from "../lib/coordinates";
 import type { Ends } from "../lib/ends";
 import { metricsOfRuns, parseRefs, toRuns } from "../lib/runs";
@@ -14,6 +14,7 @@ import type { Axis } from "../lib/series";
 import { Notice } from "../ui/Notice";
 import { Panel } from "../ui/Panel";
 import { Segments } from "../ui/Segments";
+import { useBrushes } from "../ui/useBrushes";
 import { useStableSet } from "../ui/useStableSet";
 import { useTitle } from "../ui/useTitle";
 import { AddRun } from "./AddRun";
@@ -35,7 +36,6 @@ const WEIGHT = 0.9;
 /** Metrics that are shown until others are chosen. */
 const FIRST = 10;
 const NO_ENDS: Ends = new Map();
-const ALL: Brushes = {};
 
 /** Runs side by side: their curves, what differs between them, and what they came to. */
 export function ComparePage() {
@@ -112,9 +112,8 @@ function Compared({ jobs, search, onSearch, onRemove }: Props) {
   const coordinates = useMemo(
     () => coordinatesOf(jobs, wanted, ends, search.axes), [jobs, wanted, ends, search.axes],
   );
-  // A brush that is being drawn; the address has it once it is let go, and then the charts follow.
-  const [draft, setDraft] = useState<Brushes | null>(null);
-  const brushes = search.brush ?? ALL;
+  // The charts follow once a brush is let go.
+  const { brushes, draft, onBrush } = useBrushes(search.brush, onSearch);
   const chosen = useMemo(() => passing(coordinates.trials, coordinates.axes, brushes), [coordinates, brushes]);
   const drawn = useMemo(
     () => (draft === null ? chosen : passing(coordinates.trials, coordinates.axes, draft)),
@@ -122,10 +121,6 @@ function Compared({ jobs, search, onSearch, onRemove }: Props) {
   );
   const brushedOut = useStableSet(runs.filter(({ index }) => chosen[index] === false).map(({ index }) => index));
   const out = useMemo(() => new Set([...hidden, ...brushedOut]), [hidden, brushedOut]);
-  const onBrush = (next: Brushes, done: boolean) => {
-    setDraft(next);
-    if (done) void onSearch({ brush: Object.keys(next).length > 0 ? next : undefined }).then(() => setDraft(null));
-  };
   const onAxes = (axes: Key[]) => void onSearch({ axes, brush: ofAxes(brushes, axes) });
   const axis: Axis = search.axis ?? "step";
   const settings = {

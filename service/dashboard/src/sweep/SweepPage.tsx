@@ -3,7 +3,7 @@ import "../styles/sweep.css";
 import { t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
 import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
-import { memo, useCallback, useDeferredValue, useMemo, useState } from "react";
+import { memo, useCallback, useDeferredValue, useMemo } from "react";
 
 import { useAllTrials, useSweep } from "../api/sweeps";
 import type { Group, Job } from "../api/types";
@@ -12,6 +12,7 @@ import { type Brushes, selected as passing, withBrush } from "../lib/brushes";
 import { goodness, likelyMode, metricsOf, type Mode, trialColor } from "../lib/trials";
 import { Notice } from "../ui/Notice";
 import { Panel } from "../ui/Panel";
+import { ALL, useBrushes } from "../ui/useBrushes";
 import { useTitle } from "../ui/useTitle";
 import { Compare } from "./Compare";
 import { CurvesPanel } from "./CurvesPanel";
@@ -24,7 +25,6 @@ import { Selection } from "./Selection";
 import { SweepHeader } from "./SweepHeader";
 import { TrialsTable } from "./TrialsTable";
 
-const ALL: Brushes = {};
 /** Drawn anew for the deferred selection alone, so that a brush follows the pointer. */
 const [Importance, Dots, Curves, Table] = [memo(ImportancePanel), memo(Scatter), memo(CurvesPanel), memo(TrialsTable)];
 
@@ -99,15 +99,10 @@ function Compared({ sweep, trials, more, metrics, metric, mode, search, onSearch
     const worstFirst = trials.map((_, at) => at).sort((a, b) => (good[a] ?? -1) - (good[b] ?? -1));
     return { colors: trials.map((trial, at) => trialColor(trial, good[at] ?? null)), order: worstFirst };
   }, [trials, metric, mode]);
-  // A brush that is being drawn; the address has it once it is let go.
-  const [draft, setDraft] = useState<Brushes | null>(null);
-  const brushes = draft ?? search.brush ?? ALL;
+  const { brushes: kept, draft, onBrush: brush } = useBrushes(search.brush, onSearch);
+  const brushes = draft ?? kept;
   const selected = useMemo(() => passing(trials, axes, brushes), [trials, axes, brushes]);
   const later = useDeferredValue(selected);
-  const brush = (next: Brushes, done: boolean) => {
-    setDraft(next);
-    if (done) void onSearch({ brush: Object.keys(next).length > 0 ? next : undefined }).then(() => setDraft(null));
-  };
   const onAxes = useCallback((change: Pick<SweepSearch, "x" | "y">) => void onSearch(change), [onSearch]);
   const shared = { trials, metric, colors, order, selected: later };
   const x: Key = search.x ?? axes[0]?.key ?? `metric:${metric}`;
