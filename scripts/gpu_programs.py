@@ -168,6 +168,31 @@ while True:
     many = (many @ many).clamp(-1, 1)
 """
 
+#: Reads past the end of a tensor, which the kernel checks.
+ASSERTION = """
+import torch
+device = "cuda" if torch.cuda.is_available() else "cpu"
+row = torch.arange(4, device=device)
+print(row[torch.tensor([99], device=device)].sum().item())
+"""
+
+#: How many cards CUDA sees that nobody hides from it, and whether the first one's file can be opened.
+LOOK = """
+import os
+if os.environ.get("CUDA_VISIBLE_DEVICES") == "":
+    del os.environ["CUDA_VISIBLE_DEVICES"]
+import torch
+count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+try:
+    os.close(os.open("/dev/nvidia0", os.O_RDWR))
+    opened = "opened"
+except PermissionError:
+    opened = "refused"
+except FileNotFoundError:
+    opened = "missing"
+print("sees", count, opened, flush=True)
+"""
+
 #: Says when its first DDP step has ended.
 FIRST_STEP = """
 import time, torch, torch.distributed as dist

@@ -4,6 +4,7 @@ Each starts a stack of its own as a user does, by ``yard up``. They need what `t
 for themselves: while the worker of one stack has a card, those of others keep off it.
 """
 
+import importlib.util
 import json
 import re
 import statistics
@@ -14,14 +15,34 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from scripts import gpu_programs as programs
-from scripts.gpu_steps import GIB, Step, check, holding, smi
+from scripts.gpu_steps import GIB, ROOT, Step, check, holding, smi
 from tests.support.wait import until
 
 #: Starts that are timed of each kind.
 STARTS = 3
+
+
+class Framework(NamedTuple):
+    """A training of `examples/frameworks`, unchanged but for a rest in each step until it is stopped."""
+
+    #: The module without which it does not start.
+    module: str
+    script: str
+    words: tuple[str, ...]
+    resume: tuple[str, ...] = ()
+
+
+LIGHTNING = Framework("lightning", "lightning_trainer.py", ("--devices", "1", "--epochs", "6", "--samples", "1024"))
+TRANSFORMERS = Framework("transformers", "huggingface_trainer.py", ("--epochs", "10", "--samples", "640"))
+ACCELERATE = Framework(
+    "accelerate",
+    "accelerate_loop.py",
+    ("--epochs", "6", "--samples", "1024"),
+    ("--resume_from_checkpoint", "{checkpoint}"),
+)
 
 
 @contextmanager
@@ -217,6 +238,59 @@ def cancel(gpu: bool) -> str:
         return f"ended {took:.1f} s after a cancel with a grace of 2 s"
 
 
+def assertion(gpu: bool) -> str:
+    """A job whose kernel asserts fails by its own fault, and the next one runs on the same card."""
+    with stack(gpu) as yard:
+        job = yard.client.wait(submit(yard, programs.ASSERTION).id, timeout_s=60)
+        check(job.state.value == "failed", job.state.value)
+        succeeded(yard, submit(yard, programs.LOOK))
+        (device,) = yard.client.nodes()[0].devices
+        check(device.unusable is None, f"the card is kept from use: {device.unusable}")
+        return f"{job.error.cause}: {job.error.message[:120]}"
+
+
+def confined(gpu: bool) -> str:
+    """A job without a GPU cannot open the card's file, one that has the card uses it."""
+    with stack(gpu, TORCHYARD_CONFINE_GPUS="1", TORCHYARD_CGROUPS="1") as yard:
+        (node,) = yard.client.nodes()
+        check("gpus" in node.enforced, f"the kernel keeps no files from jobs here: {node.enforced} {node.unenforced}")
+        seen = []
+        for gpus in (1, 0):
+            job = spec(yard, programs.LOOK, resources={"gpus": gpus})
+            seen.append(word(yard, succeeded(yard, job), "sees"))
+        check(seen == ["sees 1 opened", "sees 0 refused"], str(seen))
+        return f"with the card: {seen[0]}; without: {seen[1]}"
+
+
+def framework(training: Framework) -> Callable[[bool], str]:
+    """Return the step that preempts a framework's training, which ends with the weights of an undisturbed one."""
+
+    def run(gpu: bool) -> str:
+        from tests.support import stopping
+        from tests.support.user import User
+
+        check(importlib.util.find_spec(training.module) is not None, f"{training.module} is not installed")
+        with stack(gpu) as yard, tempfile.TemporaryDirectory() as folder:
+            user = User(yard, Path(sys.prefix), Path(folder))
+            script = ROOT / "examples" / "frameworks" / training.script
+
+            def begin(name: str) -> Any:
+                env = {"OMP_NUM_THREADS": "1", "CUBLAS_WORKSPACE_CONFIG": ":4096:8"}
+                words = ("python", name, *training.words)
+                return user.submit(*words, launcher="torchrun", env=env, resume={"args": training.resume})
+
+            undisturbed = user.succeeds(begin(user.copy(script)))
+            job = begin(user.slowed(script))
+            ended = user.succeeds(stopping.preempted(user, job).resumed)
+            step = yard.client.attempts(ended.id)[-1].resumed_from_step
+            check(bool(step), "it began again from the start")
+            sums = [re.findall(r"checksum of the weights:? (\S+)", user.log(each)) for each in (undisturbed, ended)]
+            check(len(sums[0]) == 1 and sums[0] == sums[1], f"checksums of the weights: {sums}")
+            return f"preempted at step {step} of {ended.progress.step}: weights {sums[1][0]}, as undisturbed"
+
+    return run
+
+
 def starts(gpu: bool) -> str:
     """Seconds to the end of a first DDP step: by hand, from the queue, and from its fork server."""
     taken: dict[str, list[float]] = {"by hand": [], "cold": [], "warm": []}
@@ -266,5 +340,10 @@ STACK_STEPS = (
     _step("stack-idle", "a job whose card does nothing is ended, a busy one is not", idle, 200),
     _step("stack-oom", "CUDA's out of memory as a job's cause of failure", out_of_memory),
     _step("stack-cancel", "a deaf job is ended, its memory free again", cancel),
+    _step("stack-assert", "a kernel that asserts is its job's fault, the card goes on", assertion),
+    _step("stack-confine", "the card's file is kept from a job that has no GPU", confined),
+    _step("stack-lightning", "Lightning, preempted: the weights of an undisturbed run", framework(LIGHTNING)),
+    _step("stack-transformers", "Transformers' Trainer, preempted: the same", framework(TRANSFORMERS)),
+    _step("stack-accelerate", "a loop with Accelerate, preempted: the same", framework(ACCELERATE)),
     _step("stack-starts", "the first DDP step: by hand, from the queue, from the fork server", starts, 300),
 )
