@@ -117,7 +117,7 @@ def train(gpu: bool) -> str:
         held = attempt.gpu_memory_peak
         check((held is not None and held > GIB // 8) == gpu, f"GPU memory {held}")
         if gpu:
-            check(device.kind.value == "cuda" and device.name == smi("name")[0][0], str(device))
+            check(device.kind.value == "gpu" and device.name == smi("name")[0][0], str(device))
             now = until(lambda: _watched(yard), what="the device's memory")
             check(now.memory_used is not None, str(now))
         peak = "" if held is None else f", {held >> 20} MiB of the GPU"
