@@ -35,13 +35,24 @@ def check(
 ) -> list[str]:
     """Warnings; `given` is the spec before its launcher was chosen.
 
-    Raises SpecError for a program that is on no machine, such as ``pyhton``, unless the launcher was named.
+    Raises SpecError for a notebook, and for a program that is on no machine, such as ``pyhton``, unless the launcher
+    was named.
     """
     own = os.environ if environment is None else environment
     words = choice.command
+    _refuse_notebook(words)
     if _runs_as_it_is(given, words):
         return [*_unknown_program(given, words[0], _search_path(python, own)), *_shared_port(given, words)]
     return [*_no_torch(choice.launcher, python), *_absent_script(words)]
+
+
+def _refuse_notebook(words: Sequence[str]) -> None:
+    program = commands.program(words).script if commands.is_python(words) else words[0]
+    if program is not None and program.endswith(".ipynb"):
+        raise SpecError(
+            f"command: {program} is a notebook, which nothing runs as it is: make a script of it (`jupyter nbconvert "
+            f"--to script {program}`), or run all its cells (`papermill {program} done.ipynb`)"
+        )
 
 
 def _runs_as_it_is(given: JobSpec, words: Sequence[str]) -> bool:

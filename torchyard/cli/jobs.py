@@ -1,5 +1,6 @@
 """``ls``, ``show``, ``cancel``, ``rerun``, ``hold``, ``release``, ``checkpoint``, ``wait``."""
 
+import shlex
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -154,7 +155,7 @@ def _print_facts(job: "Job", attempts: "list[Attempt]", at: "datetime") -> None:
     facts: dict[str, str | Text] = {
         "state": shown.state(job),
         "user": f"{job.user}, project {job.project}, priority {job.priority.value}",
-        "work": " ".join(work if isinstance(work, list) else (f"{k}={v}" for k, v in work.items())),
+        "work": shlex.join(work) if isinstance(work, list) else " ".join(f"{k}={v}" for k, v in work.items()),
         "launcher": job.spec.get("launcher", "") if job.spec.get("command") else "",
         "where": shown.devices(job.devices),
         "ranks": shown.ranks(attempts[-1].members) if attempts else "",

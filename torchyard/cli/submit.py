@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 #: Exit code where the person leaves the job running: as after any Ctrl-C, so that `yard run … && next` goes no further.
 LEFT = 130
+DRY_RUN = "Only check it, and tell when it would start."
 WORDS = {"ignore_unknown_options": False, "allow_interspersed_args": False}
 
 Name = Annotated[str | None, typer.Option("--name", help="Name in lists; default the folder's and the script's.")]
@@ -68,6 +69,7 @@ def run(
         str | None, typer.Option(help="Checkpoints are due this often, such as 10m; or never.")
     ] = None,
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Submit, print the number, return.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help=DRY_RUN)] = False,
     json: common.Json = False,
 ) -> None:
     """Run a command on the box and follow it.
@@ -100,7 +102,10 @@ def run(
     )
     draft = drafts.from_words(command, code, resources=resources, **fields)
     with common.connect() as client:
-        told(client, submitted(client, draft), detach=detach, json=json)
+        if dry_run:
+            _check(client, draft, json)
+        else:
+            told(client, submitted(client, draft), detach=detach, json=json)
 
 
 def submit(
@@ -109,7 +114,7 @@ def submit(
         list[str] | None, typer.Option("--set", help="Change a field, such as resources.gpus=2; repeatable.")
     ] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Follow it; the exit code is the job's.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only check it.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help=DRY_RUN)] = False,
     after: After = None,
     json: common.Json = False,
 ) -> None:

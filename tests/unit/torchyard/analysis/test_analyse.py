@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from torchyard.analysis.analyse import analyse
+from torchyard.exceptions import SpecError
 from torchyard.spec import JobSpec
 
 
@@ -33,3 +34,12 @@ def test_keys_in_env_are_told_with_the_mend_and_without_their_values(work: dict[
     assert "env.WANDB_API_KEY looks like a key or a password" in told
     assert "`yard secrets set WANDB_API_KEY`" in told
     assert "0123456789abcdef" not in told
+
+
+@pytest.mark.parametrize("command", [["play.ipynb"], ["python", "play.ipynb", "--lr", "0.1"]])
+@pytest.mark.parametrize("launcher", ["auto", "none"])
+def test_a_notebook_is_refused_with_what_runs_it(tmp_path: Path, command: list[str], launcher: str) -> None:
+    (tmp_path / "play.ipynb").write_text("{}")
+    spec = JobSpec.model_validate({"command": command, "launcher": launcher, "live": str(tmp_path)})
+    with pytest.raises(SpecError, match=r"nbconvert --to script play\.ipynb.*papermill play\.ipynb"):
+        analyse(spec)
