@@ -219,7 +219,8 @@ def _check(client: "Client", draft: "Draft", json: bool) -> None:
         common.print_json(checked)
     else:
         each = f"{checked.trials} jobs, each of " if checked.trials else ""
-        common.note(f"the spec is fine: {each}{checked.world_size} processes. {checked.note}".strip())
+        processes = "1 process" if checked.world_size == 1 else f"{checked.world_size} processes"
+        common.note(f"the spec is fine: {each}{processes}. {checked.note}".strip())
         if checked.start is not None:
             common.note(f"submitted now, it is at place {checked.start.position}: {checked.start.reason}")
         _show_trials(checked)

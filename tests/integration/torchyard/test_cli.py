@@ -84,10 +84,10 @@ def test_all_gpus_are_as_many_as_the_box_has(yard: Callable[..., Done], live_ser
     assert yard("submit", str(file)).out == "1\n"
     words = ("--gpus", "all", "--no-warm-start", "--code", str(code), "--", "python", "train.py", "--note", "a b")
     told = yard("run", "--dry-run", *words).err
-    assert "the spec is fine: 1 process" in told
+    assert "the spec is fine: 1 process." in told
     assert "submitted now, it is at place " in told
     assert yard("run", "-d", *words).out == "2\n"
-    assert "train.py --note 'a b'\n" in yard("show", "2").out
+    assert "train.py --note 'a b'" in yard("show", "2").out
     specs = [each["spec"] for each in yard("ls", "--json").json]
     assert [(each["resources"]["gpus"], each.get("warm_start", True)) for each in specs] == [(3, False), (3, True)]
     wrong = yard("run", "-d", "--gpus", "some", "--", "true")
