@@ -143,6 +143,7 @@ def create_app(settings: ServiceSettings) -> FastAPI:
     app.state.open_streams = OpenStreams(settings.streams_per_user)
     app.state.oidc_attempts = oidc.OidcAttempts(ctx.monotonic)
     app.state.sign_in_limits = SignInLimits(ctx.monotonic)
+    app.state.oidc_limits = SignInLimits(ctx.monotonic, "sign-ins by OpenID Connect")
     app.state.link_limits = SignInLimits(ctx.monotonic, "public links")
     app.state.link_tokens = LinkTokens(bootstrap.secret_key(db))
     app.state.refusals = Refusals(ctx.monotonic)

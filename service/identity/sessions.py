@@ -45,7 +45,10 @@ class Codes:
         self._lock = threading.Lock()
 
     def make(self, user_id: str, token_id: str, valid_s: int = CODE_S) -> str:
-        """Return a code that opens one session for the token's user; it may void the user's oldest."""
+        """Return a code that opens one session for the token's user; it may void the user's oldest.
+
+        It has 192 bits, so that nobody guesses one however often they try: right ones are never slowed.
+        """
         code, now = secrets.token_urlsafe(24), self._monotonic()
         with self._lock:
             self._codes = {known: entry for known, entry in self._codes.items() if entry.until > now}

@@ -1,7 +1,6 @@
 """``/session``: how the dashboard signs in and out."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Depends, Query, Request, Response
 from fastapi.responses import RedirectResponse
@@ -30,27 +29,41 @@ Error = Annotated[str, Query(description="Why the provider refuses.")]
 @router.post("", status_code=201, response_model=api.User)
 def sign_in(request: Request, asked: api.SignIn, ctx: Ctx) -> Response:
     """Sign in with a token or a one-time code. The answer sets the session's cookie."""
-    limits: SignInLimits = request.app.state.sign_in_limits
-    counted = limits.begin(request.client.host if request.client else "")
-    token_id = _token_id(request, asked)
-    if token_id is None:
-        raise ProblemError("unauthorized", "This token or code is unknown or used up: ask for a new one.")
-    user, session = sessions.open_session(ctx.db, token_id, ctx.now_us())
-    limits.succeeded(counted)
+    user, session = sessions.open_session(ctx.db, _token_id(request, asked), ctx.now_us())
     made = answer(user, status=201)
     auth.set_cookie(ctx, made, session.secret, request.url.scheme)
     return made
 
 
-def _token_id(request: Request, asked: api.SignIn) -> str | None:
+def _token_id(request: Request, asked: api.SignIn) -> str:
+    """Return the token that somebody signs in with; ``unauthorized``, and slower with each, for a wrong secret.
+
+    A right one is never slowed: it has 192 bits at least, so what others guess at the same time, from the same address
+    too, is no reason to keep its owner out.
+    """
     if (asked.token is None) == (asked.code is None):
         raise field_problem("token", "give either a token or a code")
-    if asked.code is not None:
-        codes: sessions.Codes = request.app.state.codes
-        return codes.take(asked.code)
+    found = _by_code(request, asked.code) if asked.code is not None else _by_token(request, asked.token or "")
+    if found is not None:
+        return found
+    limits: SignInLimits = request.app.state.sign_in_limits
+    limits.begin(_address(request))
+    raise ProblemError("unauthorized", "This token or code is unknown or used up: ask for a new one.")
+
+
+def _by_code(request: Request, code: str) -> str | None:
+    codes: sessions.Codes = request.app.state.codes
+    return codes.take(code)
+
+
+def _by_token(request: Request, secret: str) -> str | None:
     tokens: Tokens = request.app.state.tokens
-    caller = tokens.find(hash_secret(asked.token or ""))
+    caller = tokens.find(hash_secret(secret))
     return caller.token_id if caller else None
+
+
+def _address(request: Request) -> str:
+    return request.client.host if request.client else ""
 
 
 @router.get("/ways", response_model=api.SignInWays)
@@ -76,12 +89,13 @@ def begin_oidc(request: Request, ctx: Ctx) -> Response:
 @router.get("/oidc/callback", status_code=302, response_class=RedirectResponse)
 def end_oidc(request: Request, ctx: Ctx, state: State = "", code: Code = "", error: Error = "") -> Response:
     """End a sign-in by OpenID Connect. Leads to the dashboard; a browser gets a refusal as a page."""
-    limits: SignInLimits = request.app.state.sign_in_limits
+    limits: SignInLimits = request.app.state.oidc_limits
     who: list[str] = []
     try:
-        counted = limits.begin(request.client.host if request.client else "")
         client = _oidc(ctx)
-        said = _claims(request, ctx, client, state, "" if error else code)
+        attempt = _attempt(request, ctx, state, "" if error else code)
+        counted = limits.begin(_address(request))  # after the state, which cannot be guessed: the provider is asked now
+        said = oidc.claims(client, attempt, code, _redirect_uri(request))
         who = oidc.who(client, said)
         session = oidc.open_session(ctx.db, client, said, ctx.now_us())
     except ProblemError as refusal:
@@ -94,12 +108,12 @@ def end_oidc(request: Request, ctx: Ctx, state: State = "", code: Code = "", err
     return home
 
 
-def _claims(request: Request, ctx: Context, client: oidc.OidcClient, state: str, code: str) -> Mapping[str, Any]:
+def _attempt(request: Request, ctx: Context, state: str, code: str) -> oidc.OidcAttempt:
     attempts: oidc.OidcAttempts = request.app.state.oidc_attempts
     attempt = attempts.take(state) if auth.is_attempt(ctx, request, state) else None
     if attempt is None or not code:
         raise ProblemError("unauthorized", "This sign-in was not begun in this browser, took too long or was refused.")
-    return oidc.claims(client, attempt, code, _redirect_uri(request))
+    return attempt
 
 
 def _oidc(ctx: Context) -> oidc.OidcClient:

@@ -1,3 +1,5 @@
+from base64 import urlsafe_b64decode
+
 from service.identity.callers import expand, hash_secret, new_secret
 from service.identity.sessions import CODE_S, LINK_S, MAX_CODES, Codes
 
@@ -16,6 +18,13 @@ def test_a_code_counts_once() -> None:
     assert codes.take(code) == "tok-1"
     assert codes.take(code) is None
     assert codes.take("other") is None
+
+
+def test_codes_cannot_be_guessed() -> None:
+    codes = Codes(Clock())
+    made = {codes.make("user-1", "tok-1") for _ in range(100)}
+    assert len(made) == 100
+    assert {len(urlsafe_b64decode(code)) for code in made} == {24}
 
 
 def test_a_code_counts_for_five_minutes() -> None:

@@ -32,14 +32,30 @@ def test_one_address_is_slowed_and_others_are_not() -> None:
     assert refused(limits, "eve") == "1", "only the oldest has left the window"
 
 
-def test_all_addresses_together_are_slowed() -> None:
+def test_when_many_fail_only_those_wait_that_have_failed_themselves() -> None:
     clock = Clock()
     limits = SignInLimits(clock)
     for number in range(GLOBALLY):
         limits.begin(f"10.0.0.{number}")
-    assert refused(limits, "ada") == str(round(WINDOW_S))
+    clock.now = 20
+    assert refused(limits, "10.0.0.7") == "40"
+    limits.begin("ada")
+    assert refused(limits, "ada") == str(round(WINDOW_S)), "one failure each, and no more"
     clock.now = WINDOW_S
     limits.begin("ada")
+    limits.begin("10.0.0.7")
+
+
+def test_addresses_of_one_ipv6_network_are_one() -> None:
+    limits = SignInLimits(Clock())
+    for number in range(PER_ADDRESS):
+        limits.begin(f"2001:db8:0:1::{number:x}")
+    refused(limits, "2001:db8:0:1:ffff::1")
+    limits.begin("2001:db8:0:2::1")
+    for _ in range(PER_ADDRESS):
+        limits.begin("::ffff:192.0.2.1")
+    refused(limits, "192.0.2.1")
+    limits.begin("::ffff:192.0.2.2")
 
 
 def test_what_succeeds_does_not_count() -> None:

@@ -18,6 +18,7 @@ from joserfc.jwk import KeySet, OctKey, RSAKey
 from service.errors import ProblemError
 from service.identity import oidc
 from service.identity.oidc import OidcAttempt, OidcClient
+from service.identity.sign_in_limits import GLOBALLY
 from tests.support.live import Live, connect
 from tests.support.problems import kind
 from tests.support.wait import until
@@ -190,6 +191,23 @@ def test_a_sign_in_counts_once_and_in_its_own_browser(desk: Callable[..., Any], 
         forged = {"state": query["state"][0], "code": "forged"}
         assert kind(browser.get(f"{PREFIX}/session/oidc/callback", params=forged)) == (401, "unauthorized")
         assert kind(browser.get(f"{PREFIX}/session/oidc/callback")) == (401, "unauthorized")
+
+
+def test_what_others_guess_keeps_nobody_out(desk: Callable[..., Any], provider: Provider) -> None:
+    provider.set_user("17", preferred_username="ada")
+    with desk() as live, connect(live.url, None) as browser, connect(live.url, None) as stranger:
+        live.client.post(f"{PREFIX}/users", json={"name": "ada"})
+        for number in range(GLOBALLY):  # of a stranger with many addresses, who has this one, too
+            live.app.state.oidc_limits.begin(f"10.0.0.{number}")
+            stranger.post(f"{PREFIX}/session", json={"token": "ty_guess"})
+            guess = stranger.get(f"{PREFIX}/session/oidc/callback", params={"state": "guess", "code": "guess"})
+            assert kind(guess) == (401, "unauthorized")
+        assert sign_in(live, provider, browser, "17").status_code == 302
+        for _ in range(2):
+            forged = {"state": parse_qs(urlsplit(begin(stranger)).query)["state"][0], "code": "forged"}
+            refused = stranger.get(f"{PREFIX}/session/oidc/callback", params=forged)
+        assert kind(refused) == (429, "too-many-requests"), "the provider is asked no more"
+        assert "sign-ins by OpenID Connect" in refused.json()["detail"]
 
 
 def test_a_provider_that_is_away_or_another_one_is_said(serve: Callable[..., Any], provider: Provider) -> None:

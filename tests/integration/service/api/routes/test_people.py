@@ -9,7 +9,7 @@ from sqlalchemy import select, update
 from service.api.auth import cookie_name
 from service.db.models import Audit, Token, User
 from service.identity import callers
-from service.identity.sign_in_limits import PER_ADDRESS, WINDOW_S
+from service.identity.sign_in_limits import GLOBALLY, PER_ADDRESS, WINDOW_S
 from tests.support.live import Live, connect
 from tests.support.problems import kind
 from tests.support.specs import spec
@@ -282,15 +282,28 @@ def test_a_code_signs_in_once(live_service: Live) -> None:
     assert kind(live_service.anonymous.post(f"{API}/session/codes")) == (401, "unauthorized")
 
 
-def test_guesses_are_slowed_and_tokens_in_use_are_not(live_service: Live) -> None:
+def test_guesses_are_slowed_and_right_secrets_never_are(live_service: Live) -> None:
+    code = live_service.client.post(f"{API}/session/codes").json()["code"]
+    for number in range(GLOBALLY):  # of a stranger with many addresses, who guesses from this one, too
+        live_service.app.state.sign_in_limits.begin(f"10.0.0.{number}")
     with connect(live_service.url, None) as browser:
-        for number in range(PER_ADDRESS):
-            guess = {"code": "guess"} if number % 2 else {"token": "ty_guess"}
-            assert kind(sign_in(live_service, browser, **guess)) == (401, "unauthorized")
-        slowed = sign_in(live_service, browser, token=live_service.admin_token)
+        for guess in ({"code": "guess"}, {"token": "ty_guess"}) * PER_ADDRESS:
+            slowed = sign_in(live_service, browser, **guess)
         assert kind(slowed) == (429, "too-many-requests")
         assert 1 <= int(slowed.headers["retry-after"]) <= WINDOW_S
+        assert sign_in(live_service, browser, token=live_service.admin_token).status_code == 201
+        assert sign_in(live_service, browser, code=code).status_code == 201
+        assert kind(sign_in(live_service, browser, code=code)) == (429, "too-many-requests"), "it counts once"
+        assert sign_in(live_service, browser, token=live_service.admin_token).status_code == 201
     assert live_service.client.get(f"{API}/jobs").status_code == 200
+
+
+def test_what_opens_no_session_is_no_guess(live_service: Live) -> None:
+    with connect(live_service.url, None) as browser:
+        for _ in range(PER_ADDRESS + 1):
+            assert kind(sign_in(live_service, browser, token=live_service.node_token)) == (403, "forbidden")
+            assert kind(sign_in(live_service, browser)) == (422, "invalid-request")
+        assert kind(sign_in(live_service, browser, code="guess")) == (401, "unauthorized")
 
 
 def test_a_revoked_token_takes_its_sessions_along(live_service: Live) -> None:
