@@ -18,7 +18,7 @@ import pytest
 
 from service.bootstrap import migrate
 from service.db.engine import Database
-from tests.support import memory, postgres, processes
+from tests.support import memory, postgres, processes, statements_cache
 from tests.support.live import live_service, serve, yard_home
 
 __all__ = ["live_service", "serve", "yard_home"]
@@ -78,6 +78,13 @@ def no_leaked_processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for pid, _ in left:
         os.kill(pid, signal.SIGKILL)
     assert not left, f"processes left behind: {left}"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled_statements() -> Iterator[None]:
+    """Statements are compiled once for all tests."""
+    with statements_cache.shared():
+        yield
 
 
 @pytest.fixture(scope="session")
