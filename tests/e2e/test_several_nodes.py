@@ -18,7 +18,9 @@ from torchyard.states import JobState
 from trainer.run import run
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
-SCRIPT = Path(__file__).parent / "scripts" / "ddp_nodes.py"
+SCRIPT = Path(__file__).parent / "scripts" / "nodes.py"
+#: On each node.
+GPUS = {"ddp": 2, "fsdp": 1}
 RECIPE: dict[str, Any] = {
     "model": {"name": "mlp", "hidden": [32, 32]},
     "data": {"name": "synthetic", "samples": 203, "validation_samples": 51, "shape": [16]},
@@ -90,8 +92,8 @@ def test_recipes_on_two_nodes_come_to_what_one_node_comes_to(two: Fleet, tmp_pat
     losses = {"one node": alone.series("val/loss")}
     proofs = {"one node": files.read_json(str(alone.root / layout.OUTPUT / "strategy.json"))}
     jobs = {
-        strategy: two.client.submit({"resources": {"gpus": 2, "nodes": 2}, "recipe": {**RECIPE, "strategy": strategy}})
-        for strategy in ("ddp", "fsdp")
+        name: two.client.submit({"resources": {"gpus": gpus, "nodes": 2}, "recipe": {**RECIPE, "strategy": name}})
+        for name, gpus in GPUS.items()
     }
     for name, job in jobs.items():
         ended = two.client.wait(job.id, timeout_s=180)
@@ -104,18 +106,18 @@ def test_recipes_on_two_nodes_come_to_what_one_node_comes_to(two: Fleet, tmp_pat
     assert losses["fsdp"] == pytest.approx(losses["one node"], rel=1e-6)
     for name in jobs:
         assert proofs[name]["strategy"] == name
-        assert [rank["rank"] for rank in proofs[name]["ranks"]] == list(range(4))
+        assert [rank["rank"] for rank in proofs[name]["ranks"]] == list(range(2 * GPUS[name]))
     (whole,) = {rank["parameter_bytes"]["cpu"] for rank in proofs["ddp"]["ranks"]}
     pieces = [rank["parameter_bytes"]["cpu"] for rank in proofs["fsdp"]["ranks"]]
     assert sum(pieces) == whole
-    assert max(pieces) < whole / 3
+    assert max(pieces) < whole * 2 / 3
     # Of a ring's 2(W-1)/W, four ranks send 3/2 of the gradients and two ranks 1.
     assert {rank["bytes_sent_per_step"] for rank in proofs["ddp"]["ranks"]} == {whole * 3 // 2}
     assert {rank["bytes_sent_per_step"] for rank in proofs["one node"]["ranks"]} == {whole}
 
     # After the first step the runs have measured what lies between the nodes, and the next one is told.
     told = " and ".join(sorted(two.addresses))
-    rates = [results.series(two.client, jobs[name].id, speed.METRIC)[2] for name in ("ddp", "fsdp")]
+    rates = [results.series(two.client, job.id, speed.METRIC)[2] for job in jobs.values()]
     moved = [f"the network between {told} moved {speed.shown(rate)} at" for rate in rates]
     wanted_next = {"command": ["true"], "resources": {"gpus": 2, "nodes": 2}}
     until(lambda: any(words in two.client.check(wanted_next).note for words in moved), what=str(moved))

@@ -54,7 +54,7 @@ def trained(name: str, folder: Path) -> AttemptFolder:
 
 
 def test_all_strategies_come_to_the_same_and_prove_what_they_are(tmp_path: Path) -> None:
-    """`tests/e2e/test_strategies.py` sends three of them through the queue."""
+    """`tests/e2e/test_strategies.py` sends two of them through the queue."""
     attempts = {name: trained(name, tmp_path / name) for name in RANKS}
     proofs = {}
     for name, attempt in attempts.items():
