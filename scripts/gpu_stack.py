@@ -294,7 +294,7 @@ def framework(training: Framework) -> Callable[[bool], str]:
 def starts(gpu: bool) -> str:
     """Seconds to the end of a first DDP step: by hand, from the queue, and from its fork server."""
     taken: dict[str, list[float]] = {"by hand": [], "cold": [], "warm": []}
-    with stack(gpu, TORCHYARD_WARM_START="1") as yard:
+    with stack(gpu) as yard:
         until(lambda: _started(yard, warm=True)[1], what="a job from the fork server", seconds=90)
         for _ in range(STARTS):
             taken["by hand"].append(_by_hand())

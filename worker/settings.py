@@ -67,7 +67,7 @@ class WorkerSettings:
     """Line for the shell that tells the owner of a process from outside of the queue."""
     process_limit: int | None = None
     """Processes and threads of one attempt; None: `worker.limits.node.default_processes`."""
-    warm_start: bool = False
+    warm_start: bool = True
     """Fork jobs that use PyTorch from processes that have it loaded."""
     limits: OutputLimits = field(default_factory=OutputLimits)
     """How much of what a job writes goes to the store by itself."""
@@ -253,7 +253,7 @@ class WorkerEnvironment(BaseSettings):
         "those that the kernel can number.",
     )
     warm_start: bool = Field(
-        default=False,
+        default=True,
         description="Jobs that run as the worker's own account are forked from a process that has loaded PyTorch "
         "already; it takes some 400 MB for each environment that jobs use.",
     )

@@ -96,11 +96,11 @@ def test_a_floor_of_the_disk_is_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
         settings()
 
 
-def test_jobs_start_warm_only_where_somebody_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jobs_start_warm_unless_somebody_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TORCHYARD_WARM_START", raising=False)
-    assert not settings().warm_start
-    monkeypatch.setenv("TORCHYARD_WARM_START", "1")
     assert settings().warm_start
+    monkeypatch.setenv("TORCHYARD_WARM_START", "0")
+    assert not settings().warm_start
 
 
 def test_what_counts_at_once_is_taken_over_and_the_rest_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
