@@ -22,8 +22,11 @@ BLOCKS = pages.blocks(REPOSITORY / "docs" / "from-the-tutorials.md")
 SETTING = next(block for block in BLOCKS if block.language == "python")
 TRAININGS = [block for block in BLOCKS if block.follows]
 SHELL = [block for block in BLOCKS if block.language == "sh"]
-#: What is smaller here than on the page: two strategies, timed once.
-SMALLER = {"yard bench strategies": " --steps 1 --gpus 2 --no-open -- --repeats 1 --warm-up 0 --strategies ring ddp"}
+#: What is smaller here than on the page: one process, timed once. `test_strategies.py` compares it with ranks.
+SMALLER = {"yard bench strategies": " --steps 1 --gpus 1 --no-open -- --repeats 1 --warm-up 0"}
+#: What the page says that PyTorch's launchers give a rank. `tests/integration/docs` runs trainings off the queue.
+WHO = "import os, sys\nprint('rank', os.environ['LOCAL_RANK'], 'of', os.environ['WORLD_SIZE'], *sys.argv[1:])\n"
+LAUNCHERS = {"python -m torch.distributed.launch": " --local-rank={}", "torchrun": ""}
 
 
 @pytest.fixture(scope="module")
@@ -57,14 +60,17 @@ def order(block: Block) -> tuple[bool, int]:
 @pytest.mark.parametrize("block", sorted(SHELL, key=order), ids=str)
 def test_commands_do_what_they_say(block: Block, yard: Stack, folder: Path) -> None:
     before = {job.id for job in yard.client.jobs()}
-    (folder / "train.py").write_text(script_above(block))
     if "--rank 1" in block.code:
         together(block, yard, folder)
     else:
         for line in block.code.splitlines():
+            given = next((given for launcher, given in LAUNCHERS.items() if line.startswith(launcher)), None)
+            (folder / "train.py").write_text(script_above(block) if given is None else WHO)
             ended = started(line + SMALLER.get(line, ""), yard, folder)
             output, _ = ended.communicate(timeout=300)
             assert ended.returncode == 0, f"{line}\n{output}"
+            if given is not None:
+                assert {f"rank {rank} of 2{given.format(rank)}" for rank in range(2)} <= {*output.splitlines()}
             for job in yard.client.jobs():
                 assert yard.client.wait(job.id, timeout_s=120).state is JobState.SUCCEEDED, yard.log(job)[-3000:]
     made = [job for job in yard.client.jobs() if job.id not in before]
