@@ -10,19 +10,16 @@ from torchyard import settingsfile
 from worker import settings as worker
 
 PAGE = Path(__file__).parents[1] / "docs" / "settings.md"
-PARTS: dict[str, tuple[type[BaseSettings], frozenset[str]]] = {
-    "service": (service.ServiceEnvironment, service.RELOADED),
-    "worker": (worker.WorkerEnvironment, worker.RELOADED),
-}
+PARTS: dict[str, type[BaseSettings]] = {"service": service.ServiceEnvironment, "worker": worker.WorkerEnvironment}
 
 
-def table(kind: type[BaseSettings], reloaded: frozenset[str]) -> str:
-    """A Markdown table of variables, in the order of the class; `reloaded` count at once when they are read anew."""
-    rows = ["| variable | default | at once | |", "|---|---|---|---|"]
+def table(kind: type[BaseSettings]) -> str:
+    """A Markdown table of variables, in the order of the class."""
+    rows = ["| variable | default | counts after | |", "|---|---|---|---|"]
     for name, field in kind.model_fields.items():
-        at_once = "yes" if reloaded & {name, f"{name}_s"} else ""
+        after = "reload" if settingsfile.is_at_once(kind, name) else "restart"
         shown = default(name, field.default)
-        rows.append(f"| `{settingsfile.PREFIX}{name.upper()}` | {shown} | {at_once} | {field.description} |")
+        rows.append(f"| `{settingsfile.PREFIX}{name.upper()}` | {shown} | {after} | {field.description} |")
     return "\n".join(rows)
 
 
@@ -37,8 +34,8 @@ def default(name: str, value: object) -> str:
 
 def render(page: str) -> str:
     """The page with its tables made anew."""
-    for name, (kind, reloaded) in PARTS.items():
-        page = generated.between(page, f"{name} settings", table(kind, reloaded))
+    for name, kind in PARTS.items():
+        page = generated.between(page, f"{name} settings", table(kind))
     return page
 
 

@@ -12,7 +12,6 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import uvloop
@@ -23,7 +22,7 @@ from service.app import bare, create_app
 from service.bootstrap import NewerSchemaError
 from service.db.engine import Database
 from service.errors import ProblemError
-from service.reload import reload
+from service.reload import publish, reload
 from service.secrets import store
 from service.secrets.key_file import KeyFile
 from service.server import Server, address, bind
@@ -71,6 +70,7 @@ async def _serve(settings: ServiceSettings) -> None:
             await asyncio.sleep(0.01)
         if server.started:
             url = address(listening)
+            publish(settings)
             home.write_address(url)
             with sign_in_socket.serving(app, url):
                 print(f"ready {url}", flush=True)  # noqa: T201  what `yard up` and the tests wait for
@@ -111,8 +111,9 @@ def main(argv: Sequence[str]) -> int:
         return 0
     if arguments.command == "rotate-secrets":
         return _rotate_secrets(given)
-    options = ("host", "port", "behind_proxy", "tls_cert", "tls_key")
-    return _run(replace(given, **{name: getattr(arguments, name) for name in options}))
+    said = {name: getattr(arguments, name) for name in ("host", "port", "behind_proxy", "tls_cert", "tls_key")}
+    options = {name: value for name, value in said.items() if value != getattr(given, name)}
+    return _run(ServiceSettings.from_environment(options))
 
 
 def _run(settings: ServiceSettings) -> int:

@@ -2,18 +2,13 @@
 
 import json
 import logging
-from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Final
 
 from fastapi import FastAPI
 
 from service.context import Context
 from service.settings import ServiceSettings
-from torchyard import home
-
-#: Settings that a command's option may have changed.
-_OPTIONS: Final = ("host", "port", "behind_proxy", "tls_cert", "tls_key")
+from torchyard import home, settings_in_use
 
 _log = logging.getLogger(__name__)
 
@@ -23,17 +18,24 @@ def reload(app: FastAPI) -> None:
     ctx: Context = app.state.context
     outcome: dict[str, object] = {"at": datetime.now(UTC).isoformat()}
     try:
-        fresh = ServiceSettings.from_environment()
+        fresh = ServiceSettings.from_environment(ctx.settings.options)
     except ValueError as error:
         _log.error("the settings stay as they were: %s", error)
         outcome["error"] = str(error)
     else:
-        options = {name: getattr(ctx.settings, name) for name in _OPTIONS}
-        changed, restart = ctx.settings.take_over(replace(fresh, **options))
+        changes = ctx.settings.take_over(fresh)
         ctx.store.floor = ctx.settings.disk_floor
         ctx.loader.set_disk_floor(ctx.settings.disk_floor)
         app.state.tokens.set_visibility(ctx.settings.visibility)
         ctx.wake_scheduler()
-        _log.info("settings read anew: changed %s; need a restart: %s", changed or "none", restart or "none")
-        outcome |= {"changed": changed, "restart": restart}
+        publish(ctx.settings)
+        _log.info("settings read anew: changed: %s", ", ".join(changes.at_once) or "none")
+        if changes.restart:
+            _log.warning("not taken up before a restart: %s", ", ".join(changes.restart))
+        outcome |= {"changed": changes.at_once, "restart": changes.restart}
     home.write_private(home.root() / home.RELOAD_FILE, json.dumps(outcome))
+
+
+def publish(settings: ServiceSettings) -> None:
+    """Let `yard config check` know what the service has."""
+    settings_in_use.publish(home.root(), settings.given, settings.options)

@@ -2,10 +2,10 @@
 
 import ipaddress
 import stat
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -15,17 +15,12 @@ from torchyard import home, settingsfile
 from torchyard.api import Role, UnixSignIn, Visibility
 from torchyard.injob.cadence import FLOOR
 from torchyard.quantities import SECONDS, parse_duration, parse_size
-
-#: Settings that count at once when they are read anew; the others count from the next start on.
-RELOADED: Final = frozenset(
-    {"disk_floor", "keep_audit_s", "keep_ended_s", "streams_per_user", "unreachable_after_s", "visibility"}
-    | {"shared_links", "unix_administrators", "unix_sign_in"}
-)
+from torchyard.settingsfile import AT_ONCE, Changes
 
 
 @dataclass(kw_only=True)
 class ServiceSettings:
-    """Places, addresses and time-outs (in seconds) of one service; those in `RELOADED` change while it runs."""
+    """Places, addresses and time-outs (in seconds) of one service; those marked `AT_ONCE` change while it runs."""
 
     data: Path
     """Folder of the database (SQLite) and the artifacts."""
@@ -92,6 +87,13 @@ class ServiceSettings:
     """So long entries of the audit stay, a day at least."""
     keep_ended_s: int | None = None
     """So long after its end a job keeps its files (`service.artifacts.discard`), a day at least; None: for ever."""
+    given: "ServiceEnvironment" = field(
+        default_factory=lambda: ServiceEnvironment.model_construct(),  # noqa: PLW0108  the class comes below
+        repr=False,
+    )
+    """Options, variables and file, of which these are made."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Settings that options of the command line say."""
 
     @property
     def artifacts(self) -> Path:
@@ -103,12 +105,16 @@ class ServiceSettings:
         """File of the key that secrets are encrypted with."""
         return self.secret_key_file or self.data / "secrets.key"
 
-    def take_over(self, fresh: "ServiceSettings") -> tuple[list[str], list[str]]:
-        """Take over those of `RELOADED`; return the names that have changed, and those that need a restart."""
-        changed = [each.name for each in fields(self) if getattr(self, each.name) != getattr(fresh, each.name)]
-        for name in RELOADED.intersection(changed):
-            setattr(self, name, getattr(fresh, name))
-        return [name for name in changed if name in RELOADED], [name for name in changed if name not in RELOADED]
+    def take_over(self, fresh: "ServiceSettings") -> Changes:
+        """Take over what counts at once; return what differs."""
+        found = settingsfile.changes(self.given, fresh.given)
+        before, after = (
+            self._of(each, self.options) for each in (self.given, settingsfile.merged(self.given, fresh.given))
+        )
+        for name in (each.name for each in fields(self)):
+            if getattr(before, name) != getattr(after, name):
+                setattr(self, name, getattr(after, name))
+        return found
 
     def problems(self) -> Iterator[str]:
         """Yield what contradicts itself or lies open, each with its mend; where it is wrong alone, it is not read."""
@@ -129,15 +135,20 @@ class ServiceSettings:
             yield from _too_open(name, file)
 
     @classmethod
-    def from_environment(cls) -> "ServiceSettings":
-        """Load the settings of this process; defaults are those of the embedded stack.
+    def from_environment(cls, options: Mapping[str, Any] | None = None) -> "ServiceSettings":
+        """Load the settings of this process: options first; defaults are those of the embedded stack.
 
         ValueError for a variable that cannot be read.
         """
+        return cls._of(read().model_copy(update=options), options or {})
+
+    @classmethod
+    def _of(cls, found: "ServiceEnvironment", options: Mapping[str, Any]) -> "ServiceSettings":
         data = home.root() / "service"
-        found = settingsfile.from_environment(ServiceEnvironment, "service")
         return cls(
             data=data,
+            given=found,
+            options=options,
             database_url=found.database_url or f"sqlite:///{data / 'torchyard.db'}",
             broker_url=found.redis_url,
             host=found.host,
@@ -171,6 +182,11 @@ class ServiceSettings:
             idle_limit_s=found.idle_limit,
             otlp_endpoint=found.otlp_endpoint,
         )
+
+
+def read() -> "ServiceEnvironment":
+    """Read variables and file; ValueError for what cannot be read."""
+    return settingsfile.from_environment(ServiceEnvironment, "service")
 
 
 def problems() -> Iterator[str]:
@@ -251,42 +267,59 @@ class ServiceEnvironment(BaseSettings):
     )
     heartbeat_s: float = Field(default=ServiceSettings.heartbeat_s, description="Seconds between a node's heartbeats.")
     unreachable_after_s: float = Field(
+        json_schema_extra=AT_ONCE,
         default=ServiceSettings.unreachable_after_s,
         description="Seconds of silence after which a node counts as unreachable.",
     )
     disk_floor: Annotated[int, BeforeValidator(parse_size)] = Field(
+        json_schema_extra=AT_ONCE,
         default=ServiceSettings.disk_floor,
         description="Free disk below which nothing is launched, such as `2GiB`; nodes are told.",
     )
     oidc_issuer: str | None = Field(
+        json_schema_extra=AT_ONCE,
         default=None,
         description="Provider of OpenID Connect by which people sign in to the dashboard, such as "
         "`https://login.example`; its redirect address is `/api/v1/session/oidc/callback` of this service.",
     )
-    oidc_client_id: str = Field(default=ServiceSettings.oidc_client_id, description="Name of this installation there.")
-    oidc_secret_file: Path | None = Field(default=None, description="File of the secret that the provider gave for it.")
+    oidc_client_id: str = Field(
+        default=ServiceSettings.oidc_client_id,
+        description="Name of this installation there.",
+        json_schema_extra=AT_ONCE,
+    )
+    oidc_secret_file: Path | None = Field(
+        default=None, description="File of the secret that the provider gave for it.", json_schema_extra=AT_ONCE
+    )
     oidc_claim: str = Field(
+        json_schema_extra=AT_ONCE,
         default=ServiceSettings.oidc_claim,
         description="Claim whose value is the user's name here; take one that people cannot change at the provider.",
     )
     oidc_create: bool = Field(
+        json_schema_extra=AT_ONCE,
         default=ServiceSettings.oidc_create,
         description="Whoever the provider knows becomes a member; else only users sign in.",
     )
     oidc_scopes: str = Field(
+        json_schema_extra=AT_ONCE,
         default=ServiceSettings.oidc_scopes,
         description="Scopes that are asked for, with blanks between; some providers tell groups only for `groups`.",
     )
     oidc_groups_claim: str = Field(
-        default=ServiceSettings.oidc_groups_claim, description="Claim of the ID token whose value are the groups."
+        json_schema_extra=AT_ONCE,
+        default=ServiceSettings.oidc_groups_claim,
+        description="Claim of the ID token whose value are the groups.",
     )
     oidc_roles: Annotated[tuple[tuple[str, Role], ...], NoDecode, BeforeValidator(_group_roles)] = Field(
+        json_schema_extra=AT_ONCE,
         default=(),
         description="Roles of the provider's groups, between commas, such as `leads=administrator,ml=member`. With it "
         "each sign-in sets the user's role, and who is in none of the groups does not sign in.",
     )
     oidc_contact: str | None = Field(
-        default=None, description="Whom somebody is to ask whose sign-in is refused, such as `gpu-help@example.org`."
+        json_schema_extra=AT_ONCE,
+        default=None,
+        description="Whom somebody is to ask whose sign-in is refused, such as `gpu-help@example.org`.",
     )
     sign_in_socket: Path | None = Field(
         default=None,
@@ -294,39 +327,47 @@ class ServiceEnvironment(BaseSettings):
         "`/run/torchyard/sign-in.sock`; without it none do.",
     )
     unix_sign_in: UnixSignIn = Field(
+        json_schema_extra=AT_ONCE,
         default=ServiceSettings.unix_sign_in,
         description="Who may sign in there: `existing` users, `create` those of accounts of people that have none, or "
         "`off`. Existing ones alone by default, so that an account on the machine is no leave to use its GPUs.",
     )
     unix_administrators: Annotated[tuple[str, ...], NoDecode, BeforeValidator(settingsfile.words)] = Field(
+        json_schema_extra=AT_ONCE,
         default=(),
         description="UNIX accounts, between commas, that sign in with an administrator's rights if their user is one; "
         "root signs in only if it is among them. Whatever runs as such an account, its jobs too, can administer.",
     )
     keep_audit: Annotated[int, BeforeValidator(_days)] = Field(
+        json_schema_extra=AT_ONCE,
         default=ServiceSettings.keep_audit_s,
         description="How long the audit remembers changes and refusals, such as `365d`; a day at least.",
     )
     keep_ended: Annotated[int, BeforeValidator(_days)] | None = Field(
+        json_schema_extra=AT_ONCE,
         default=ServiceSettings.keep_ended_s,
         description="How long jobs keep their files after their end, such as `90d`; without it for ever.",
     )
     streams_per_user: int = Field(
+        json_schema_extra=AT_ONCE,
         default=ServiceSettings.streams_per_user,
         ge=1,
         description="Streams of events that a user may have open: pages of the dashboard, followed logs.",
     )
     visibility: Visibility = Field(
+        json_schema_extra=AT_ONCE,
         default=ServiceSettings.visibility,
         description="Who may read jobs of projects that do not say it themselves, beside owners and administrators: "
         "`private` nobody, `project` the project's members, `everyone` every user.",
     )
     shared_links: bool = Field(
+        json_schema_extra=AT_ONCE,
         default=ServiceSettings.shared_links,
         description="Whether owners and administrators of jobs may make public links to them: whoever has one sees "
         "name, state, times and metrics without signing in. Never of jobs in `private` projects.",
     )
     idle_limit: Annotated[int, BeforeValidator(parse_duration), Field(gt=0)] | None = Field(
+        json_schema_extra=AT_ONCE,
         default=ServiceSettings.idle_limit_s,
         description="Time for which the GPUs of a job that sets no `idle_limit` may do nothing before it is stopped, "
         "such as `2h`; without it for ever.",

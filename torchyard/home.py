@@ -75,6 +75,8 @@ LIMITS_FILE = "limits.txt"
 WORKER_LOCK = "worker.lock"
 #: In the folder of service or worker: what came of reading its settings anew, for which `yard config reload` waits.
 RELOAD_FILE = "reload.json"
+#: There as well: hashes of the settings that it has, with which `yard config check` compares the file.
+IN_USE_FILE = "settings-in-use.json"
 
 
 def worker_folder() -> Path:

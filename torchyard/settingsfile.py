@@ -2,11 +2,13 @@
 
 import difflib
 import os
+from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, JsonValue, ValidationError
 from pydantic_core import ErrorDetails
 
 from torchyard import home
@@ -20,6 +22,9 @@ PREFIX = "TORCHYARD_"
 MACHINE_FILE: Final = Path("/etc/torchyard/settings.yaml")
 #: Parts of a settings file, one for each program.
 SECTIONS: Final = ("service", "worker")
+#: Mark of a setting that counts at once when it is read anew (`json_schema_extra` of its field); others count from the
+#: next start on.
+AT_ONCE: Final[dict[str, JsonValue]] = {"at_once": True}
 
 
 def read(path: Path, model: type[Model], problem: type[TorchYardError], shape: str) -> Model:
@@ -50,10 +55,14 @@ def _load(file: Path, problem: type[Exception], shape: str) -> dict[Any, Any]:
 
 def path() -> Path | None:
     """Return the settings file of this process: ``TORCHYARD_SETTINGS``, the home's, or the machine's; None if none."""
-    named = os.environ.get("TORCHYARD_SETTINGS")
-    if named:
-        return Path(named)
+    if named():
+        return Path(named())
     return next((each for each in (home.root() / "settings.yaml", MACHINE_FILE) if each.is_file()), None)
+
+
+def named() -> str:
+    """Return the file that a variable names; empty if none does."""
+    return os.environ.get("TORCHYARD_SETTINGS", "")
 
 
 def from_environment(kind: type[Model], section: str) -> Model:
@@ -63,7 +72,7 @@ def from_environment(kind: type[Model], section: str) -> Model:
     """
     given = _section(section)
     wrong = [_unknown(section, name, kind.model_fields) for name in given if name not in kind.model_fields]
-    ours = {name: value for name, value in given.items() if name in kind.model_fields and not _is_set(name)}
+    ours = {name: value for name, value in given.items() if name in kind.model_fields and not is_set(name)}
     try:
         found = kind(**ours)
     except ValidationError as error:
@@ -72,6 +81,38 @@ def from_environment(kind: type[Model], section: str) -> Model:
     if wrong:
         raise ValueError("\n".join(wrong))
     return found
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Names of settings that differ."""
+
+    at_once: list[str]
+    """Those that count when they are read anew."""
+    restart: list[str]
+    """Those that count from the next start on."""
+
+
+def sort_changes(kind: type[BaseModel], names: Collection[str]) -> Changes:
+    """Return settings by when they count, each in the order of the class."""
+    known = [name for name in kind.model_fields if name in names]
+    return Changes(*([name for name in known if is_at_once(kind, name) is wanted] for wanted in (True, False)))
+
+
+def is_at_once(kind: type[BaseModel], name: str) -> bool:
+    """Return whether a setting counts at once when it is read anew."""
+    return kind.model_fields[name].json_schema_extra == AT_ONCE
+
+
+def changes(before: BaseModel, after: BaseModel) -> Changes:
+    """Return which settings differ."""
+    kind = type(before)
+    return sort_changes(kind, {name for name in kind.model_fields if getattr(before, name) != getattr(after, name)})
+
+
+def merged(before: Model, after: Model) -> Model:
+    """Return settings with those of others that count at once."""
+    return before.model_copy(update={name: getattr(after, name) for name in changes(before, after).at_once})
 
 
 def _section(name: str) -> dict[str, Any]:
@@ -88,7 +129,8 @@ def _section(name: str) -> dict[str, Any]:
     return {str(key): value for key, value in found.items() if value is not None}
 
 
-def _is_set(name: str) -> bool:
+def is_set(name: str) -> bool:
+    """Return whether a variable says a setting, and not the file."""
     return bool(os.environ.get(f"{PREFIX}{name}".upper()))
 
 

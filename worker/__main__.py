@@ -149,6 +149,7 @@ class WorkerProgram:
         if not self._said_ready:
             self._said_ready = True
             # Celery's own handler, which it has installed by now, would start the worker anew.
+            self._runtime.publish_settings()
             signal.signal(signal.SIGHUP, lambda *_: spawn(partial(self._runtime.reload, self._read)))
             print(f"ready {self._settings.name}", flush=True)  # noqa: T201
 

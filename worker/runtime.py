@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from torchyard import home, wire
+from torchyard import home, settings_in_use, settingsfile, wire
 from torchyard.failures import fingerprints
 from torchyard.ids import AttemptId
 from torchyard.injob.cadence import FLOOR
@@ -178,14 +178,21 @@ class Runtime:
             logger.error("the settings stay as they were: %s", error)
             outcome["error"] = str(error)
         else:
-            changed, restart = self._settings.differences(fresh)
+            changes = settingsfile.changes(self._settings.given, fresh.given)
             self._settings = self._settings.take_over(fresh)
             self._notifier.command = fresh.notify_command
             self._agent.register_soon()
             self._pacer.change()
-            logger.info("settings read anew: changed %s; need a restart: %s", changed or "none", restart or "none")
-            outcome |= {"changed": changed, "restart": restart}
+            self.publish_settings()
+            logger.info("settings read anew: changed: %s", ", ".join(changes.at_once) or "none")
+            if changes.restart:
+                logger.warning("not taken up before a restart: %s", ", ".join(changes.restart))
+            outcome |= {"changed": changes.at_once, "restart": changes.restart}
         home.write_private(self._settings.home / home.RELOAD_FILE, json.dumps(outcome))
+
+    def publish_settings(self) -> None:
+        """Let `yard config check` know what this worker has."""
+        settings_in_use.publish(self._settings.home, self._settings.given, self._settings.options)
 
     def launch(self, attempt_id: AttemptId, published_us: int | None = None) -> None:
         """An attempt has been assigned to this node."""

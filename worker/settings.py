@@ -3,26 +3,19 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from torchyard import home, settingsfile
 from torchyard.quantities import parse_size
+from torchyard.settingsfile import AT_ONCE
 from torchyard.spec import Resources
 from worker.devices.foreign import ForeignProcesses, Policy
 from worker.devices.trespass import Policy as TrespassPolicy
 from worker.exceptions import UnavailableError
 from worker.forward.written import OutputLimits
-
-#: Settings that count at once when they are read anew; the others count from the next start on.
-RELOADED: Final = frozenset(
-    {"disk_floor", "disk_limit", "foreign_memory", "foreign_processes", "labels", "notify_command"}
-    | {"output_every_s", "output_limit", "trespass"}
-)
-#: The fields of `WorkerSettings` that hold them.
-_RELOADED_FIELDS: Final = ("disk_floor", "disk_limit", "foreign", "labels", "limits", "notify_command", "trespass")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +64,13 @@ class WorkerSettings:
     """Fork jobs that use PyTorch from processes that have it loaded."""
     limits: OutputLimits = field(default_factory=OutputLimits)
     """How much of what a job writes goes to the store by itself."""
+    given: "WorkerEnvironment" = field(
+        default_factory=lambda: WorkerEnvironment.model_construct(),  # noqa: PLW0108  the class comes below
+        repr=False,
+    )
+    """Options, variables and file, of which these are made."""
+    options: frozenset[str] = frozenset()
+    """Names of settings that options of the command line say."""
 
     @property
     def attempts(self) -> Path:
@@ -78,24 +78,11 @@ class WorkerSettings:
         return self.home / "attempts"
 
     def take_over(self, fresh: "WorkerSettings") -> "WorkerSettings":
-        """Return these settings with those of `RELOADED` from others."""
-        return replace(self, **{name: getattr(fresh, name) for name in _RELOADED_FIELDS})
-
-    def differences(self, fresh: "WorkerSettings") -> tuple[list[str], list[str]]:
-        """Return the names of the settings that others change at once, and of those that need a restart."""
-        before, after = self._by_name(), fresh._by_name()
-        differ = [name for name, value in before.items() if value != after[name]]
-        return [name for name in differ if name in RELOADED], [name for name in differ if name not in RELOADED]
-
-    def _by_name(self) -> dict[str, Any]:
-        plain = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in {"foreign", "limits"}}
-        plain["node_token_file"] = plain.pop("token_file")
-        return plain | {
-            "foreign_processes": self.foreign.policy,
-            "foreign_memory": self.foreign.tolerated,
-            "output_limit": self.limits.total,
-            "output_every_s": self.limits.every_s,
-        }
+        """Return these settings with what counts at once of others."""
+        found = settingsfile.merged(self.given, fresh.given)
+        before, after = (replace(self, given=each, **_fields(each)) for each in (self.given, found))
+        differ = [each.name for each in fields(self) if getattr(before, each.name) != getattr(after, each.name)]
+        return replace(self, **{name: getattr(after, name) for name in differ})
 
     def address(self) -> str:
         """The service's URL; raises `UnavailableError` while it is not known."""
@@ -129,36 +116,41 @@ def from_environment(
 
     ValueError for a label that no job could ask for, and for limits that are none.
     """
-    found = settingsfile.from_environment(WorkerEnvironment, "worker")
+    words = None if labels is None else tuple(labels)
+    said = {"url": join, "node_token_file": token_file, "cpu_slots": cpu_slots, "labels": words}
+    options = {name: value for name, value in said.items() if value is not None}
+    found = read().model_copy(update=options)
     return WorkerSettings(
         name=name or home.node_name(),
         home=(folder or home.worker_folder()).absolute(),
-        url=join or found.url,
+        url=found.url,
         invitation=invitation,
-        token_file=token_file or found.node_token_file or home.node_token_file(),
-        cpu_slots=found.cpu_slots if cpu_slots is None else cpu_slots,
-        redis_url=found.redis_url,
-        one_trust_domain=found.one_trust_domain,
-        root_jobs=found.root_jobs,
-        disk_floor=found.disk_floor,
-        disk_limit=found.disk_limit,
-        job_env=found.job_env,
-        cgroups=found.cgroups,
-        confine_gpus=found.confine_gpus,
-        foreign=ForeignProcesses(policy=found.foreign_processes, tolerated=found.foreign_memory),
-        trespass=found.trespass,
-        notify_command=found.notify_command,
-        process_limit=found.process_limit,
-        warm_start=found.warm_start,
-        labels=_labels(found.labels if labels is None else labels),
-        limits=OutputLimits(total=found.output_limit, every_s=found.output_every_s),
+        token_file=found.node_token_file or home.node_token_file(),
+        given=found,
+        options=frozenset(options),
+        **_fields(found),
     )
+
+
+def _fields(found: "WorkerEnvironment") -> dict[str, Any]:
+    """Return the fields of the settings that follow from one or two variables each."""
+    names = {each.name for each in fields(WorkerSettings)} & set(WorkerEnvironment.model_fields) - {"url"}
+    return {name: getattr(found, name) for name in names} | {
+        "foreign": ForeignProcesses(policy=found.foreign_processes, tolerated=found.foreign_memory),
+        "labels": _labels(found.labels),
+        "limits": OutputLimits(total=found.output_limit, every_s=found.output_every_s),
+    }
+
+
+def read() -> "WorkerEnvironment":
+    """Read variables and file; ValueError for what cannot be read."""
+    return settingsfile.from_environment(WorkerEnvironment, "worker")
 
 
 def problems() -> Iterator[str]:
     """Yield what is wrong with the settings of this process, each with its mend."""
     try:
-        found = settingsfile.from_environment(WorkerEnvironment, "worker")
+        found = read()
         _labels(found.labels)
     except ValueError as error:
         yield from str(error).splitlines()
@@ -209,7 +201,9 @@ class WorkerEnvironment(BaseSettings):
         "sets it unless it is set.",
     )
     labels: Annotated[tuple[str, ...], NoDecode, BeforeValidator(settingsfile.words)] = Field(
-        default=(), description="Words that jobs may ask for (`resources.labels`), between commas."
+        json_schema_extra=AT_ONCE,
+        default=(),
+        description="Words that jobs may ask for (`resources.labels`), between commas.",
     )
     job_env: Annotated[tuple[str, ...], NoDecode, BeforeValidator(settingsfile.words)] = Field(
         default=(),
@@ -217,7 +211,9 @@ class WorkerEnvironment(BaseSettings):
         "commas.",
     )
     disk_floor: Annotated[int, BeforeValidator(parse_size)] | None = Field(
-        default=None, description="Free disk that this node keeps; without it what the service says."
+        json_schema_extra=AT_ONCE,
+        default=None,
+        description="Free disk that this node keeps; without it what the service says.",
     )
     cgroups: bool = Field(
         default=True, description="Jobs are held to memory, CPUs and processes by cgroups, where there are some."
@@ -227,20 +223,24 @@ class WorkerEnvironment(BaseSettings):
         description="Jobs can open no GPUs but their own, which CUDA then numbers from 0; by cgroups, not with MIG.",
     )
     foreign_processes: Policy = Field(
+        json_schema_extra=AT_ONCE,
         default=ForeignProcesses.policy,
         description="GPUs that processes from outside of the queue use: `use` gives jobs what memory is free, `wait` "
         "keeps jobs off until they end, `exclude` until an administrator returns the GPU.",
     )
     foreign_memory: Annotated[int, BeforeValidator(parse_size)] = Field(
+        json_schema_extra=AT_ONCE,
         default=ForeignProcesses.tolerated,
         description="What such processes may hold of a GPU before `wait` and `exclude` keep jobs off it.",
     )
     trespass: TrespassPolicy = Field(
+        json_schema_extra=AT_ONCE,
         default="warn",
         description="Jobs that use GPUs which they were not given, or more of a shared one than their `gpu_share`: "
         "`warn` names them, `stop` ends them as well.",
     )
     notify_command: str | None = Field(
+        json_schema_extra=AT_ONCE,
         default=None,
         description="Line for the shell that tells the owner of a process from outside of the queue on a GPU, by mail "
         "or webhook, with `TORCHYARD_OWNER`, `TORCHYARD_NODE`, `TORCHYARD_GPU`, `TORCHYARD_PID` and "
@@ -258,11 +258,17 @@ class WorkerEnvironment(BaseSettings):
         "already; it takes some 400 MB for each environment that jobs use.",
     )
     disk_limit: Annotated[int, BeforeValidator(parse_size)] | None = Field(
-        default=None, description="Disk that the folder of one attempt may take; without it no limit."
+        json_schema_extra=AT_ONCE,
+        default=None,
+        description="Disk that the folder of one attempt may take; without it no limit.",
     )
     output_limit: Annotated[int, BeforeValidator(parse_size)] = Field(
-        default=OutputLimits().total, description="How much of what an attempt writes goes to the store by itself."
+        json_schema_extra=AT_ONCE,
+        default=OutputLimits().total,
+        description="How much of what an attempt writes goes to the store by itself.",
     )
     output_every_s: float = Field(
-        default=OutputLimits().every_s, description="Seconds between two looks for new files of a running job."
+        json_schema_extra=AT_ONCE,
+        default=OutputLimits().every_s,
+        description="Seconds between two looks for new files of a running job.",
     )

@@ -28,17 +28,24 @@ def register(app: typer.Typer) -> None:
 def check(json: common.Json = False) -> None:
     """Check settings file and variables: unknown names, wrong values, contradictions, files that lie open.
 
-    Exits with 1 if there is a finding.
+    Says which settings differ from those that service and worker of this machine run with, and whether a reload or a
+    restart has them count. Exits with 1 if there is a finding.
     """
     from torchyard import settingsfile
 
     found = findings()
+    waiting = {} if found else pending()
     if json:
-        common.print_json({"file": str(settingsfile.path() or ""), "findings": found})
+        common.print_json({"file": str(settingsfile.path() or ""), "findings": found, "pending": waiting})
     else:
         common.note(f"settings file: {settingsfile.path() or 'none'}")
         for each in found:
             common.line(each)
+        for program, when in waiting.items():
+            for name in when["reload"]:
+                common.line(f"{program}.{name}: the {program} runs with another value: `yard config reload`")
+            for name in when["restart"]:
+                common.line(f"{program}.{name}: the {program} runs with another value until it is restarted")
         common.note(f"{len(found)} to mend" if found else "nothing to mend")
     if found:
         raise typer.Exit(1)
@@ -51,6 +58,27 @@ def findings() -> list[str]:
     return list(dict.fromkeys(each for extra in settingsfile.SECTIONS for each in _findings(extra)))
 
 
+def pending() -> dict[str, dict[str, list[str]]]:
+    """Return the settings that running programs of this machine have otherwise: those that a reload has count, and
+    those that need a restart. A program whose settings this account may not see is told of and left out.
+    """
+    from torchyard import settings_in_use
+
+    found = {}
+    for program, pid, folder in _running():
+        try:
+            changes = settings_in_use.pending(folder, _settings(program).read())
+        except PermissionError:
+            common.note(f"what the {program} (process {pid}) runs with is another account's to know: run this as root")
+        except FileNotFoundError:
+            common.note(f"what the {program} (process {pid}) runs with is not known: it is older, or just starting")
+        except LookupError as other:
+            common.note(f"the {program} (process {pid}) reads {other.args[0]}: set TORCHYARD_SETTINGS as it has it")
+        else:
+            found[program] = {"reload": changes.at_once, "restart": changes.restart}
+    return found
+
+
 def _findings(extra: str) -> Iterator[str]:
     from torchyard.exceptions import MissingExtraError
 
@@ -58,8 +86,12 @@ def _findings(extra: str) -> Iterator[str]:
         extras.require("config", extra)
     except MissingExtraError:
         return
+    yield from _settings(extra).problems()
+
+
+def _settings(extra: str) -> Any:
     # Loaded by its name: the core is installed without service and worker, and imports nothing of them.
-    yield from importlib.import_module(f"{extra}.settings").problems()
+    return importlib.import_module(f"{extra}.settings")
 
 
 def reload(json: common.Json = False) -> None:

@@ -1,5 +1,6 @@
 """``python -m service`` as a process."""
 
+import json
 import subprocess
 import sys
 import time
@@ -89,8 +90,14 @@ def test_settings_are_read_anew_without_a_restart(
         with connect(url, token) as client:
             assert client.get("/api/v1/settings").json()["keep_ended_s"] == 90 * 86_400
             file.write_text("service: {keep_ended: 30d, heartbeat_s: 2}\n")
+            assert yard("config", "check").stdout == (
+                "service.keep_ended: the service runs with another value: `yard config reload`\n"
+                "service.heartbeat_s: the service runs with another value until it is restarted\n"
+            )
             said = yard("config", "reload")
-            assert said.stdout == "service: changed: keep_ended_s\nservice: counts after a restart: heartbeat_s\n"
+            assert said.stdout == "service: changed: keep_ended\nservice: counts after a restart: heartbeat_s\n"
+            pending = json.loads(yard("config", "check", "--json").stdout)["pending"]
+            assert pending == {"service": {"reload": [], "restart": ["heartbeat_s"]}}
             assert client.get("/api/v1/settings").json()["keep_ended_s"] == 30 * 86_400
             file.write_text("service: {kep_ended: 30d}\n")
             wrong = yard("config", "reload")

@@ -367,6 +367,7 @@ def test_settings_are_read_anew_without_a_restart(
     box.environment = {"TORCHYARD_SETTINGS": str(file)}
     monkeypatch.setattr(home, "worker_folder", lambda: box.home)
     monkeypatch.setenv("TORCHYARD_HOME", str(tmp_path / "no-service"))
+    monkeypatch.setenv("TORCHYARD_SETTINGS", str(file))
     with pytest.raises(NotRunningError):
         config.reload()
     box.start()
@@ -375,11 +376,13 @@ def test_settings_are_read_anew_without_a_restart(
     assert box.fake.registered[-1].labels == ["old"]
 
     file.write_text("worker: {labels: [new], process_limit: 99, disk_limit: 1MiB}\n")
+    assert config.pending() == {"worker": {"reload": ["labels", "disk_limit"], "restart": ["process_limit"]}}
     config.reload()
     assert (
         capsys.readouterr().out
         == "worker: changed: labels, disk_limit\nworker: counts after a restart: process_limit\n"
     )
+    assert config.pending() == {"worker": {"reload": [], "restart": ["process_limit"]}}
     until(lambda: box.fake.registered[-1].labels == ["new"], what="the new labels")
     attempt = box.fake.assign(["sh", "-c", "head -c 2000000 /dev/zero > big; sleep 60"])
     box.send(attempt)

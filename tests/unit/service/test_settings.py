@@ -111,10 +111,14 @@ def test_good_settings_have_no_problem(settings_file: Path) -> None:
 
 
 def test_what_can_count_at_once_is_taken_over_and_the_rest_is_named(settings_file: Path) -> None:
-    running = ServiceSettings.from_environment()
-    settings_file.write_text("service: {visibility: private, port: 1234, keep_ended: 90d}")
-    assert running.take_over(ServiceSettings.from_environment()) == (["visibility", "keep_ended_s"], ["port"])
-    assert (running.visibility, running.keep_ended_s, running.port) == ("private", 90 * 86_400, 8765)
+    options = {"host": "::1"}
+    running = ServiceSettings.from_environment(options)
+    settings_file.write_text("service: {visibility: private, host: localhost, port: 1234, keep_ended: 90d}")
+    found = running.take_over(ServiceSettings.from_environment(options))
+    assert (found.at_once, found.restart) == (["keep_ended", "visibility"], ["port"])
+    assert (running.visibility, running.keep_ended_s) == ("private", 90 * 86_400)
+    assert (running.host, running.port) == ("::1", 8765)
+    assert running.take_over(ServiceSettings.from_environment(options)).restart == ["port"], "until the restart"
 
 
 def test_groups_have_roles(monkeypatch: pytest.MonkeyPatch) -> None:

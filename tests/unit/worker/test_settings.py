@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from torchyard import home
+from torchyard import home, settingsfile
 from worker.exceptions import UnavailableError
-from worker.settings import RELOADED, WorkerEnvironment, WorkerSettings, from_environment
+from worker.settings import WorkerSettings, from_environment
 
 
 @pytest.fixture(autouse=True)
@@ -113,7 +113,8 @@ def test_what_counts_at_once_is_taken_over_and_the_rest_is_named(monkeypatch: py
     }.items():
         monkeypatch.setenv(f"TORCHYARD_{name}", value)
     fresh = settings(name="box", cpu_slots=1)
-    assert before.differences(fresh) == (["labels", "foreign_processes", "output_limit"], ["process_limit"])
+    changes = settingsfile.changes(before.given, fresh.given)
+    assert (changes.at_once, changes.restart) == (["labels", "foreign_processes", "output_limit"], ["process_limit"])
     after = before.take_over(fresh)
     assert (after.labels, after.foreign.policy, after.limits.total, after.process_limit) == (
         ("a100",),
@@ -121,9 +122,15 @@ def test_what_counts_at_once_is_taken_over_and_the_rest_is_named(monkeypatch: py
         2**30,
         None,
     )
-    assert after.differences(fresh) == ([], ["process_limit"])
-    assert after.differences(after) == ([], [])
+    assert settingsfile.changes(after.given, fresh.given).at_once == []
+    assert after.take_over(fresh) == after
 
 
-def test_settings_that_count_at_once_are_settings() -> None:
-    assert WorkerEnvironment.model_fields.keys() >= RELOADED
+def test_what_the_command_line_says_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = settings(labels=["mine"], cpu_slots=1)
+    monkeypatch.setenv("TORCHYARD_LABELS", "other")
+    monkeypatch.setenv("TORCHYARD_CPU_SLOTS", "4")
+    fresh = settings(labels=["mine"], cpu_slots=1)
+    assert settingsfile.changes(before.given, fresh.given) == settingsfile.Changes([], [])
+    assert before.take_over(fresh).labels == ("mine",)
+    assert before.options == {"labels", "cpu_slots"}
