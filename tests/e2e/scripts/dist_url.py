@@ -1,7 +1,6 @@
 """A training script in the manner of PyTorch's ImageNet example: options say how the ranks meet, and who starts them.
 
-What starts it may be `mp.spawn` in it, torchrun (``--dist-url env://``), mpirun or deepspeed, which tell the rank each
-in their own way.
+What starts it may be `mp.spawn` in it, torchrun (``--dist-url env://``) or mpirun; each tells the rank in its own way.
 """
 
 import argparse
@@ -20,7 +19,6 @@ def options() -> argparse.Namespace:
     parser.add_argument("--rank", type=int, default=-1)
     parser.add_argument("--dist-url", default="env://")
     parser.add_argument("--devices", type=int, default=2)
-    parser.add_argument("--local_rank", type=int, default=-1)
     return parser.parse_args()
 
 
@@ -41,7 +39,7 @@ def worker(device: int, devices: int, args: argparse.Namespace) -> None:
     if args.dist_url == "env://" and args.rank == -1:
         args.rank = int(os.environ["RANK"])
     if args.rank == -1:
-        args.rank = int(os.environ.get("OMPI_COMM_WORLD_RANK", args.local_rank))
+        args.rank = int(os.environ["OMPI_COMM_WORLD_RANK"])
     if args.multiprocessing_distributed:
         args.rank = args.rank * devices + device
     dist.init_process_group("gloo", init_method=args.dist_url, world_size=args.world_size, rank=args.rank)
