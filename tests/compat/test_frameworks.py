@@ -19,11 +19,11 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "frameworks"
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """A script, and what it is by hand."""
+    """A script, and what starts it where it is never stopped."""
 
     script: Path
     arguments: tuple[str, ...]
-    by_hand: tuple[str, ...]
+    launcher: Launcher
     metrics: frozenset[str]
     steps: int
     #: A pattern of the file that it leaves in its folder, however long it trains.
@@ -35,21 +35,22 @@ class Training:
     resume: tuple[str, ...] = ()
 
 
-_TORCHRUN = ("torchrun", "--standalone", "--nproc-per-node=2")
 LIGHTNING = Training(
     script=EXAMPLES / "lightning_trainer.py",
     arguments=("--devices", "2", "--epochs", "12", "--samples", "1024"),
-    by_hand=("python",),
+    launcher=Launcher.PYTHON,
     metrics=frozenset({"train_loss", "val_accuracy", "epoch"}),
     steps=192,
     written=r"model\.pt",
 )
 #: A plain program is one process; those that Lightning starts itself are shown with launcher python.
-LIGHTNING_ALONE = replace(LIGHTNING, arguments=("--devices", "1", "--epochs", "6", "--samples", "1024"))
+LIGHTNING_ALONE = replace(
+    LIGHTNING, arguments=("--devices", "1", "--epochs", "6", "--samples", "1024"), launcher=Launcher.NONE
+)
 TRANSFORMERS = Training(
     script=EXAMPLES / "huggingface_trainer.py",
     arguments=("--epochs", "20", "--samples", "640"),
-    by_hand=_TORCHRUN,
+    launcher=Launcher.TORCHRUN,
     metrics=frozenset({"train/loss", "train/learning_rate", "epoch"}),
     steps=200,
     written=r"out/checkpoint-\d+/trainer_state\.json",
@@ -57,7 +58,7 @@ TRANSFORMERS = Training(
 ACCELERATE = Training(
     script=EXAMPLES / "accelerate_loop.py",
     arguments=("--epochs", "16", "--samples", "1024"),
-    by_hand=_TORCHRUN,
+    launcher=Launcher.TORCHRUN,
     metrics=frozenset({"train_loss"}),
     steps=256,
     written=r"states/epoch_\d+/model\.safetensors",
@@ -79,98 +80,81 @@ def checksum(log: str) -> str:
     return str(found)
 
 
+#: As in all that is compared with it: sums depend on it.
+_ONE_THREAD = {"OMP_NUM_THREADS": "1"}
+
+Undisturbed = Callable[[Training], tuple[User, Job]]
+
+
 @pytest.fixture(scope="module")
-def by_hand(
-    yard: stack.Stack, environment: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Callable[[Training], str]:
-    """How a training ends without the queue."""
+def undisturbed(yard: stack.Stack, environment: Path, tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
+    """A job that trains and is never stopped, and its user; `test_plain.py` compares such a job with one by hand."""
 
     @cache
-    def run(training: Training) -> str:
-        user = User(yard, environment, tmp_path_factory.mktemp("hand"))
-        return checksum(user.by_hand(*training.by_hand, user.copy(training.script), *training.arguments))
+    def run(training: Training) -> tuple[User, Job]:
+        user = User(yard, environment, tmp_path_factory.mktemp("undisturbed"))
+        words = ("python", user.copy(training.script), *training.arguments)
+        job = user.submit(*words, launcher=training.launcher.value, resources={"gpus": 2}, env=_ONE_THREAD)
+        return user, user.succeeds(job)
 
     return run
 
 
 @pytest.mark.parametrize(
-    ("training", "launcher", "stop", "live"),
+    ("training", "launcher"),
     [
         pytest.param(
             LIGHTNING,
             Launcher.TORCHRUN,
-            stopping.preempted,
-            True,
             marks=pytest.mark.proves(
                 "lightning-torchrun", "starts", "metrics", "clean stop", "exact resume", "live", "preempted"
             ),
-            id="lightning-torchrun-preempted-live",
+            id="lightning-torchrun",
         ),
         pytest.param(
             LIGHTNING,
             Launcher.PYTHON,
-            stopping.preempted,
-            True,
             marks=pytest.mark.proves(
                 "lightning-python", "starts", "metrics", "clean stop", "exact resume", "live", "preempted"
             ),
-            id="lightning-python-preempted-live",
+            id="lightning-python",
         ),
         pytest.param(
             LIGHTNING_ALONE,
             Launcher.NONE,
-            stopping.preempted,
-            True,
-            marks=pytest.mark.proves("lightning-none", "live", "preempted"),
-            id="lightning-none-preempted-live",
-        ),
-        pytest.param(
-            LIGHTNING_ALONE,
-            Launcher.NONE,
-            stopping.cancelled,
-            False,
-            marks=pytest.mark.proves("lightning-none", "starts", "metrics", "outputs", "clean stop", "exact resume"),
-            id="lightning-none-cancelled",
+            marks=pytest.mark.proves(
+                "lightning-none", "starts", "metrics", "clean stop", "exact resume", "live", "preempted"
+            ),
+            id="lightning-none",
         ),
         pytest.param(
             TRANSFORMERS,
             Launcher.TORCHRUN,
-            stopping.preempted,
-            True,
             marks=pytest.mark.proves(
                 "transformers", "starts", "metrics", "clean stop", "exact resume", "live", "preempted"
             ),
-            id="transformers-preempted-live",
+            id="transformers",
         ),
         pytest.param(
             ACCELERATE,
             Launcher.TORCHRUN,
-            stopping.preempted,
-            True,
             marks=pytest.mark.proves(
                 "accelerate", "starts", "metrics", "clean stop", "exact resume", "live", "preempted"
             ),
-            id="accelerate-preempted-live",
+            id="accelerate",
         ),
         pytest.param(
             ACCELERATE,
             ACCELERATE_LAUNCH,
-            stopping.preempted,
-            True,
             marks=pytest.mark.proves(
                 "accelerate-launch", "starts", "metrics", "clean stop", "exact resume", "live", "preempted"
             ),
-            id="accelerate-launch-preempted-live",
+            id="accelerate-launch",
         ),
     ],
 )
 def test_it_stops_and_goes_on_exactly(
-    user: User,
-    by_hand: Callable[[Training], str],
-    training: Training,
-    launcher: Launcher | Sequence[str],
-    stop: stopping.Stop,
-    live: bool,
+    user: User, undisturbed: Undisturbed, training: Training, launcher: Launcher | Sequence[str]
 ) -> None:
     typed = {"launcher": launcher.value} if isinstance(launcher, Launcher) else {}
     job = user.submit(
@@ -178,33 +162,44 @@ def test_it_stops_and_goes_on_exactly(
         user.slowed(training.script),
         *training.arguments,
         **typed,
-        live=live,
+        live=True,
         resources={"gpus": 2},
         resume={"args": training.resume},
-        env={"OMP_NUM_THREADS": "1"},  # as by hand: sums depend on it
+        env=_ONE_THREAD,
     )
-    stopped, resumed = stop(user, job)
-    ended = user.succeeds(resumed)
-    assert checksum(user.log(ended)) == by_hand(training)
-    _resumed(user, stopped, ended, training)
-    if not live:
-        user.written(ended, training.written)
+    stopping.preempted(user, job)
+    ended = user.succeeds(job)
+    _resumed(user, ended, training)
     curves = user.series(ended)
     assert training.metrics <= curves.keys()
     assert max(int(step) for step, _, _ in curves[training.counted]) == training.steps
+    through, never_stopped = undisturbed(training)
+    assert checksum(user.log(ended)) == checksum(through.log(never_stopped))
 
 
 @pytest.mark.parametrize(
-    ("training", "launcher"),
+    "training",
+    [
+        pytest.param(LIGHTNING, marks=pytest.mark.proves("lightning-python", "outputs"), id="lightning-python"),
+        pytest.param(LIGHTNING_ALONE, marks=pytest.mark.proves("lightning-none", "outputs"), id="lightning-none"),
+        pytest.param(TRANSFORMERS, marks=pytest.mark.proves("transformers", "outputs"), id="transformers"),
+        pytest.param(ACCELERATE, marks=pytest.mark.proves("accelerate", "outputs"), id="accelerate"),
+    ],
+)
+def test_what_it_writes_is_kept(undisturbed: Undisturbed, training: Training) -> None:
+    user, job = undisturbed(training)
+    user.written(job, training.written)
+
+
+@pytest.mark.parametrize(
+    ("training", "command"),
     [
         pytest.param(
-            LIGHTNING, "torchrun", marks=pytest.mark.proves("lightning-torchrun", "outputs"), id="lightning-torchrun"
+            LIGHTNING,
+            ("torchrun", "--standalone", "--nproc-per-node=1"),
+            marks=pytest.mark.proves("lightning-torchrun", "outputs"),
+            id="lightning-torchrun",
         ),
-        pytest.param(
-            LIGHTNING, "python", marks=pytest.mark.proves("lightning-python", "outputs"), id="lightning-python"
-        ),
-        pytest.param(TRANSFORMERS, "python", marks=pytest.mark.proves("transformers", "outputs"), id="transformers"),
-        pytest.param(ACCELERATE, "python", marks=pytest.mark.proves("accelerate", "outputs"), id="accelerate"),
         pytest.param(
             ACCELERATE,
             ("accelerate", "launch", "--num_processes", "1", "--mixed_precision", "no"),
@@ -213,19 +208,16 @@ def test_it_stops_and_goes_on_exactly(
         ),
     ],
 )
-def test_what_a_short_training_writes_is_kept(user: User, training: Training, launcher: str | Sequence[str]) -> None:
-    typed = {"launcher": launcher} if isinstance(launcher, str) else {}
+def test_what_a_short_training_writes_is_kept(user: User, training: Training, command: Sequence[str]) -> None:
     words = ("--epochs", "1", "--samples", "64")
-    job = user.submit(
-        *(["python"] if typed else launcher), user.copy(training.script), *words, **typed, resources={"gpus": 1}
-    )
+    job = user.submit(*command, user.copy(training.script), *words, resources={"gpus": 1})
     user.written(user.succeeds(job), training.written)
 
 
-def _resumed(user: User, job: Job, ended: Job, training: Training) -> None:
+def _resumed(user: User, ended: Job, training: Training) -> None:
     step = user.yard.client.attempts(ended.id)[-1].resumed_from_step
     assert step
-    assert f"stopped at step {step}" in user.log(job, attempt=1)
+    assert f"stopped at step {step}" in user.log(ended, attempt=1)
     assert ended.progress is not None
     assert (ended.progress.step, ended.progress.total_steps) == (
         training.steps,
@@ -234,7 +226,7 @@ def _resumed(user: User, job: Job, ended: Job, training: Training) -> None:
 
 
 @pytest.mark.proves("pytorch-lightning", "starts", "metrics", "clean stop", "exact resume", "live", "preempted")
-def test_lightning_by_its_other_name_with_ranks_that_it_spawns(user: User, by_hand: Callable[[Training], str]) -> None:
+def test_lightning_by_its_other_name_with_ranks_that_it_spawns(user: User, undisturbed: Undisturbed) -> None:
     """They come to what ranks come to that are processes of their own."""
     job = user.submit(
         *("python", by_its_other_name(user), *LIGHTNING.arguments, "--strategy", "ddp_spawn"),
@@ -242,19 +234,21 @@ def test_lightning_by_its_other_name_with_ranks_that_it_spawns(user: User, by_ha
         launcher="python",
         resources={"gpus": 2},
         grace=600,
-        env={"OMP_NUM_THREADS": "1"},
+        env=_ONE_THREAD,
     )
-    ended = user.succeeds(stopping.preempted(user, job).resumed)
+    stopping.preempted(user, job)
+    ended = user.succeeds(job)
     step = user.yard.client.attempts(job.id)[-1].resumed_from_step
     assert f"stopped at step {step}" in user.log(job, attempt=1)
     assert user.series(ended).keys() >= LIGHTNING.metrics
-    assert checksum(user.log(ended)) == by_hand(LIGHTNING)
+    through, never_stopped = undisturbed(LIGHTNING)
+    assert checksum(user.log(ended)) == checksum(through.log(never_stopped))
 
 
 @pytest.mark.proves("pytorch-lightning", "outputs")
 def test_what_ranks_write_that_it_spawns_is_kept(user: User) -> None:
-    words = ("--devices", "2", "--epochs", "1", "--samples", "64", "--strategy", "ddp_spawn")
-    job = user.submit("python", by_its_other_name(user), *words, launcher="python", resources={"gpus": 2})
+    words = ("--devices", "1", "--epochs", "1", "--samples", "64", "--strategy", "ddp_spawn")
+    job = user.submit("python", by_its_other_name(user), *words, launcher="python", resources={"gpus": 1})
     user.at_full_speed()
     user.written(user.succeeds(job), LIGHTNING.written)
 

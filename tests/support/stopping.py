@@ -1,20 +1,13 @@
-"""The ways in which a queue stops a running job, each followed by whatever makes it go on."""
+"""How the queue stops a running job that makes room for another, and goes on by itself.
 
-from collections.abc import Callable
-from typing import NamedTuple
+A job cannot tell why it is stopped: `tests/e2e/test_jobs.py` cancels one, and reruns it.
+"""
 
 from tests.support import wait
 from tests.support.user import User
 from torchyard.api import Job
 from torchyard.spec.policy import Policy
 from torchyard.states import AttemptState, JobState
-
-
-class Stopped(NamedTuple):
-    """A job that was stopped in its first attempt, and the job that goes on: the same, or its rerun."""
-
-    stopped: Job
-    resumed: Job
 
 
 def trains(user: User, job: Job) -> int:
@@ -28,22 +21,12 @@ def trains(user: User, job: Job) -> int:
     return wait.until(step, seconds=180, what=f"a step of {job.name}")
 
 
-def cancelled(user: User, job: Job) -> Stopped:
-    """Cancels it and reruns it."""
-    trains(user, job)
-    user.yard.client.cancel(job.id)
-    user.ends(job, JobState.CANCELLED)
-    user.at_full_speed()
-    return Stopped(job, user.yard.client.rerun(job.id))
-
-
-def preempted(user: User, job: Job) -> Stopped:
+def preempted(user: User, job: Job) -> None:
     """Has it checkpoint and make room for an urgent job, after which it goes on by itself."""
     trains(user, job)
     user.yard.client.checkpoint(job.id)
     user.checkpoint(job)
     make_room(user, job)
-    return Stopped(job, job)
 
 
 def make_room(user: User, job: Job) -> None:
@@ -62,7 +45,3 @@ def preempted_after(user: User, job: Job, words: str) -> Job:
     states = [each.state for each in user.yard.client.attempts(job.id)]
     assert states == [AttemptState.PREEMPTED, AttemptState.SUCCEEDED]
     return ended
-
-
-#: Stops a job that trains, and has it go on.
-Stop = Callable[[User, Job], Stopped]
