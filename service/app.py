@@ -8,7 +8,6 @@ from typing import Any
 
 import anyio.to_thread
 from fastapi import FastAPI
-from fastapi.middleware.gzip import GZipMiddleware
 
 from service import bootstrap
 from service.api import openapi, problems
@@ -99,7 +98,7 @@ def bare() -> FastAPI:
         routes=[route for router in ROUTERS for route in router.routes],
     )
     problems.install(app)
-    app.router.default = GZipMiddleware(DashboardFiles())  # half a megabyte of JavaScript is a third of it packed
+    app.router.default = DashboardFiles()
     described: list[dict[str, Any]] = []
 
     def describe() -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -66,6 +67,9 @@ def test_the_dashboard_and_the_templates_travel(built: Path) -> None:
     with zipfile.ZipFile(wheel) as file, tarfile.open(sdist) as archive:
         carried = {*file.namelist()}
         assert carried >= {"service/dashboard/dist/index.html", "migrations/script.py.mako"}
+        scripts = {name for name in carried if re.fullmatch(r"service/dashboard/dist/assets/first-.*\.js", name)}
+        assert scripts
+        assert carried >= {name + ending for name in scripts for ending in (".br", ".gz")}
         assert carried >= {name for each in archive.getnames() if (name := each.partition("/")[2]).endswith(".py")}
         assert not [each.name for each in archive if each.issym() or each.islnk()]
 

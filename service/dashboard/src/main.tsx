@@ -1,14 +1,9 @@
-import "uplot/dist/uPlot.min.css";
 import "./styles/tokens.css";
 import "./styles/base.css";
-import "./styles/people.css";
 import "./styles/home.css";
 import "./styles/jobs.css";
-import "./styles/job.css";
-import "./styles/box.css";
+import "./styles/controls.css";
 import "./styles/tables.css";
-import "./styles/sharing.css";
-import "./styles/compare.css";
 import "./styles/palette.css";
 
 import { I18nProvider } from "@lingui/react";

@@ -26,17 +26,22 @@ const homeRoute = createRoute({
   component: HomePage,
 });
 
-const jobPage = lazyRouteComponent(() => import("./job/JobPage"), "JobPage");
-const boxPage = lazyRouteComponent(() => import("./box/BoxPage"), "BoxPage");
-const sweepPage = lazyRouteComponent(() => import("./sweep/SweepPage"), "SweepPage");
-const auditPage = lazyRouteComponent(() => import("./audit/AuditPage"), "AuditPage");
-const peoplePage = lazyRouteComponent(() => import("./people/PeoplePage"), "PeoplePage");
-const accountPage = lazyRouteComponent(() => import("./account/AccountPage"), "AccountPage");
-const projectsPage = lazyRouteComponent(() => import("./projects/ProjectsPage"), "ProjectsPage");
-const projectPage = lazyRouteComponent(() => import("./projects/ProjectPage"), "ProjectPage");
-const sharingPage = lazyRouteComponent(() => import("./sharing/SharingPage"), "SharingPage");
+/** A page that is loaded when it is asked for; its own styles follow those that pages share. */
+function page<Module extends object, Name extends keyof Module>(load: () => Promise<Module>, name: Name) {
+  return lazyRouteComponent(async () => (await Promise.all([import("./styles/pages"), load()]))[1], name);
+}
 
-const calendarPage = lazyRouteComponent(() => import("./sharing/CalendarPage"), "CalendarPage");
+const jobPage = page(() => import("./job/JobPage"), "JobPage");
+const boxPage = page(() => import("./box/BoxPage"), "BoxPage");
+const sweepPage = page(() => import("./sweep/SweepPage"), "SweepPage");
+const auditPage = page(() => import("./audit/AuditPage"), "AuditPage");
+const peoplePage = page(() => import("./people/PeoplePage"), "PeoplePage");
+const accountPage = page(() => import("./account/AccountPage"), "AccountPage");
+const projectsPage = page(() => import("./projects/ProjectsPage"), "ProjectsPage");
+const projectPage = page(() => import("./projects/ProjectPage"), "ProjectPage");
+const sharingPage = page(() => import("./sharing/SharingPage"), "SharingPage");
+
+const calendarPage = page(() => import("./sharing/CalendarPage"), "CalendarPage");
 
 const jobRoute = createRoute({ getParentRoute: () => rootRoute, path: "/jobs/$jobId", component: jobPage });
 
@@ -68,21 +73,21 @@ const compareRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/compare",
   validateSearch: parseCompare,
-  component: lazyRouteComponent(() => import("./compare/ComparePage"), "ComparePage"),
+  component: page(() => import("./compare/ComparePage"), "ComparePage"),
 });
 
 const submitRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/submit",
   validateSearch: parseSubmit,
-  component: lazyRouteComponent(() => import("./submit/SubmitPage"), "SubmitPage"),
+  component: page(() => import("./submit/SubmitPage"), "SubmitPage"),
 });
 
 const sharedRoute = createRoute({
   getParentRoute: () => rootRoute,
   path: "/shared/$token",
   validateSearch: parseChartSettings,
-  component: lazyRouteComponent(() => import("./shared/SharedPage"), "SharedPage"),
+  component: page(() => import("./shared/SharedPage"), "SharedPage"),
 });
 
 const routeTree = rootRoute.addChildren([

@@ -1,11 +1,8 @@
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 
-import { SPARK_SAMPLES } from "../box/spark";
 import { client, unwrap } from "./client";
-import { newerTelemetry } from "./jobs";
-import { POLL_MS, TELEMETRY_MS, useInterval } from "./live";
+import { POLL_MS, useInterval } from "./live";
 import { useFollow } from "./stream";
-import type { Metrics } from "./types";
 
 const NODES = { queryKey: ["nodes"], queryFn: () => unwrap(client.GET("/api/v1/nodes")) };
 
@@ -55,20 +52,6 @@ export function useUtilization(hours: number) {
 
 export function useAttention() {
   return useQuery({ ...ATTENTION, refetchInterval: useInterval(2 * POLL_MS) });
-}
-
-/** The telemetry of one of several nodes; the more there are, the less often each is asked for. */
-export function useNodeTelemetry(name: string) {
-  const cache = useQueryClient();
-  const nodes = useNodes().data?.items.length ?? 1;
-  const queryKey = ["nodes", name, "telemetry"];
-  return useQuery({
-    queryKey,
-    queryFn: () => newerTelemetry(cache.getQueryData<Metrics>(queryKey), SPARK_SAMPLES, (query) => (
-      unwrap(client.GET("/api/v1/nodes/{name}/telemetry", { params: { path: { name }, query } }))
-    )),
-    refetchInterval: TELEMETRY_MS * Math.max(1, nodes),
-  });
 }
 
 /** Stops new jobs from starting on a node, with a word to those who wait for it. */

@@ -154,17 +154,6 @@ export function useTelemetryDetail(job: Job, range: Range | null) {
   });
 }
 
-/** Telemetry with what has come since it was read; once it has grown to twice its size it is read anew. */
-export async function newerTelemetry(
-  known: Metrics | undefined, points: number, read: (query: { max_points: number; since?: string }) => Promise<unknown>,
-): Promise<Metrics> {
-  const longest = known?.series.reduce((most, one) => Math.max(most, one.points.length), 0) ?? Infinity;
-  const grows = known !== undefined && longest > 0 && longest < 2 * points;
-  // The client's types lose that points are triples.
-  const fresh = await read({ max_points: points, ...(grows && { since: known.cursor }) }) as Metrics;
-  return grows && !fresh.reset ? { ...fresh, series: mergeSeries(known.series, fresh.series) } : fresh;
-}
-
 export function useLogStreams(job: Job) {
   return useQuery({
     queryKey: ["job", job.id, "streams", versionKey(job)],

@@ -2,7 +2,8 @@ import { plural, t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
 import { useState } from "react";
 
-import { useNodeTelemetry, useResume } from "../api/box";
+import { useResume } from "../api/box";
+import { useNodeTelemetry } from "../api/nodeTelemetry";
 import { useReservations } from "../api/sharing";
 import type { Node, Reservation } from "../api/types";
 import { bytes, sentence } from "../lib/format";

@@ -1,7 +1,7 @@
 import type { Key } from "../lib/axes";
-import { type Brushes, parseBrushes } from "../lib/brushes";
+import type { Brushes } from "../lib/brushes";
 import type { Axis } from "../lib/series";
-import { isKey } from "../sweep/search";
+import { isKey, parseBrushes } from "../sweep/search";
 
 /** What an address of the compare page says. */
 export interface CompareSearch {

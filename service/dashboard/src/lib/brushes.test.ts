@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 
 import type { Job } from "../api/types";
 import { axisOf } from "./axes";
-import { type Brushes, brushOf, brushWords, ofAxes, parseBrushes, partOf, selected, withBrush } from "./brushes";
+import { type Brushes, brushOf, brushWords, ofAxes, partOf, selected, withBrush } from "./brushes";
 
 const trials = [1, 2, 3, 4, 5, 6].map((n) => (
   { parameters: { lr: n / 10, opt: n % 2 ? "adam" : "sgd" }, latest: n < 6 ? { acc: n } : {} }
@@ -44,12 +44,6 @@ it("lets what lies beyond the end of an axis pass with its end", () => {
   const axis = axisOf(wild, "metric:loss", { mode: "min" });
   const brush = brushOf(axis, [0.99, 1]);
   expect(selected(wild, [axis], brush === null ? {} : { "metric:loss": brush })).toEqual([...Array<boolean>(8).fill(false), true, true]);
-});
-
-it("reads an address and leaves out what is no brush", () => {
-  expect(parseBrushes({ "parameter:lr": [0.1, 1], "metric:a/b": [], "parameter:o": ["x"], lr: [1, 2], "metric:c": [1], "metric:d": [NaN, 2] }))
-    .toEqual({ "parameter:lr": [0.1, 1], "metric:a/b": [], "parameter:o": ["x"] });
-  expect([parseBrushes("x"), parseBrushes(null)]).toEqual([{}, {}]);
 });
 
 it("changes one brush and tells them in words", () => {

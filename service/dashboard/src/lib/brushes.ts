@@ -79,14 +79,3 @@ export function ofAxes(brushes: Brushes, kept: readonly Key[]): Brushes | undefi
   const left = Object.entries(brushes).filter(([key]) => kept.includes(key as Key));
   return left.length > 0 ? Object.fromEntries(left) : undefined;
 }
-
-const KEY = /^(?:parameter|metric):./;
-const isBrush = (value: unknown): value is Brush => Array.isArray(value) && (
-  value.every((one) => typeof one === "string") || (value.length === 2 && value.every(Number.isFinite))
-);
-
-/** Reads the brushes of an address; what is none is left out. */
-export function parseBrushes(raw: unknown): Brushes {
-  if (typeof raw !== "object" || raw === null) return {};
-  return Object.fromEntries(Object.entries(raw).filter(([key, value]) => KEY.test(key) && isBrush(value)));
-}

@@ -1,7 +1,7 @@
 import type { SearchSchemaInput } from "@tanstack/react-router";
 
 import type { Key } from "../lib/axes";
-import { type Brushes, parseBrushes } from "../lib/brushes";
+import type { Brush, Brushes } from "../lib/brushes";
 import type { Mode } from "../lib/trials";
 
 /** What an address of a sweep says. */
@@ -16,6 +16,16 @@ export interface SweepSearch {
 }
 
 export const isKey = (value: unknown): value is Key => typeof value === "string" && /^(?:parameter|metric):./.test(value);
+
+const isBrush = (value: unknown): value is Brush => Array.isArray(value) && (
+  value.every((one) => typeof one === "string") || (value.length === 2 && value.every(Number.isFinite))
+);
+
+/** Reads the brushes of an address; what is none is left out. */
+export function parseBrushes(raw: unknown): Brushes {
+  if (typeof raw !== "object" || raw === null) return {};
+  return Object.fromEntries(Object.entries(raw).filter(([key, value]) => isKey(key) && isBrush(value)));
+}
 
 /** Reads an address; what is unknown is left out. */
 export function parseSweep(raw: Partial<Record<keyof SweepSearch, unknown>> & SearchSchemaInput): SweepSearch {

@@ -7,7 +7,6 @@ import { useLive } from "../api/live";
 import { useOutage } from "../api/outage";
 import { mayAdminister, useSettings, useSignOut } from "../api/session";
 import { Shortcuts } from "../palette/Shortcuts";
-import { SignIn } from "../session/SignIn";
 import { LanguageSwitch } from "./LanguageSwitch";
 import { Notice } from "./Notice";
 import { NoticeBanner } from "./NoticeBanner";
@@ -17,6 +16,7 @@ import { ThemeToggle } from "./ThemeToggle";
 import { useNarrow } from "./useNarrow";
 
 const Bell = lazy(() => import("../bell/Bell"));
+const SignIn = lazy(async () => ({ default: (await import("../session/SignIn")).SignIn }));
 const PageMenu = lazy(() => import("./PageMenu"));
 
 /** Every page; one of a public link asks for no sign-in and leads nowhere else. */
@@ -31,7 +31,7 @@ function Frame() {
   const outage = useOutage();
   const narrow = useNarrow();
   useLive(settings.data?.user.id);
-  if (settings.data === null) return <SignIn />;
+  if (settings.data === null) return <Suspense><SignIn /></Suspense>;
   if (settings.data === undefined) return <main className="page"><Notice error={settings.error} /></main>;
   const pages = pagesOf(mayAdminister(settings.data));
   return (

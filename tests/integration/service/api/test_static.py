@@ -1,12 +1,24 @@
 """The dashboard's files over real HTTP."""
 
+import gzip
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from service.api import static
+
+
+@dataclass(frozen=True)
+class Form:
+    """An answer as it travelled."""
+
+    status_code: int
+    headers: httpx.Headers
+    raw: bytes
 
 
 def built(folder: Path) -> Path:
@@ -53,19 +65,39 @@ def test_without_the_dashboard_the_page_says_how_to_build_it(
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
-def test_the_dashboard_travels_packed_for_whoever_can_unpack_it(
+def test_a_browser_gets_the_smallest_form_that_it_unpacks(
     serve: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dist, script = built(tmp_path), "const answer = 42;\n" * 5_000
-    (dist / "assets" / "index-abc.js").write_text(script)
+    asset = dist / "assets" / "index-abc.js"
+    asset.write_text(script)
+    Path(f"{asset}.gz").write_bytes(gzip.compress(script.encode()))
+    Path(f"{asset}.br").write_bytes(b"brotli")
+    Path(f"{dist / 'index.html'}.gz").write_bytes(gzip.compress(b"<title>packed</title>"))
     monkeypatch.setattr(static, "DIST", dist)
     with serve() as live:
-        packed = live.anonymous.get("/assets/index-abc.js", headers={"Accept-Encoding": "gzip"})
-        plain = live.anonymous.get("/assets/index-abc.js", headers={"Accept-Encoding": "identity"})
-        known = live.anonymous.get("/assets/index-abc.js", headers={"If-None-Match": packed.headers["etag"]})
-    assert packed.text == plain.text == script
-    assert packed.headers["content-encoding"] == "gzip"
-    assert packed.num_bytes_downloaded < len(script) / 10
-    assert "Accept-Encoding" in packed.headers["vary"]
-    assert "content-encoding" not in plain.headers
-    assert known.status_code == 304
+
+        def get(accepted: str, path: str = "/assets/index-abc.js", **headers: str) -> Form:
+            with live.anonymous.stream("GET", path, headers={"Accept-Encoding": accepted, **headers}) as answer:
+                return Form(answer.status_code, answer.headers, b"".join(answer.iter_raw()))
+
+        brotli, packed, plain = get("gzip, deflate, br, zstd"), get("gzip, br;q=0"), get("identity")
+        pages = [get("br, gzip", path) for path in ("/", "/jobs/17")]
+        known = [
+            get(name, **{"If-None-Match": form.headers["etag"]}) for name, form in (("br", brotli), ("gzip", packed))
+        ]
+        other = get("gzip", **{"If-None-Match": brotli.headers["etag"]})
+    assert brotli.raw == b"brotli"
+    assert gzip.decompress(packed.raw) == plain.raw == script.encode()
+    assert len({form.headers["etag"] for form in (brotli, packed, plain)}) == 3
+    for form, encoding in ((brotli, "br"), (packed, "gzip"), (plain, None)):
+        assert form.headers.get("content-encoding") == encoding
+        assert form.headers["content-type"].startswith("text/javascript")
+        assert "immutable" in form.headers["cache-control"]
+        assert form.headers["vary"] == "Accept-Encoding"
+        assert int(form.headers["content-length"]) == len(form.raw)
+    # Where a form was not built the next one goes.
+    assert [gzip.decompress(page.raw) for page in pages] == [b"<title>packed</title>"] * 2
+    assert {page.headers["content-type"] for page in pages} == {"text/html; charset=utf-8"}
+    assert [(form.status_code, form.headers.get("content-encoding")) for form in known] == [(304, None)] * 2
+    assert other.status_code == 200
