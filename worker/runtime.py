@@ -42,6 +42,7 @@ from worker.launching.launcher import AttemptLauncher
 from worker.launching.shims import ShimServer
 from worker.limits import node
 from worker.monitoring import inventory, watch
+from worker.monitoring.user_disk import UserDisk
 from worker.settings import WorkerSettings
 
 logger = logging.getLogger(__name__)
@@ -113,6 +114,7 @@ class Runtime:
             gpu_memory=self._sampler.gpu_memory_peak,
             limits=lambda: self._settings.limits,
             disk_limit=lambda: self._settings.disk_limit,
+            user_disk=UserDisk(lambda: self._settings.user_disk_limit),
         )
         this = Machine(
             identity=self._identity,

@@ -46,6 +46,8 @@ class WorkerSettings:
     """Bytes that this node's disk keeps free; None: what the service says."""
     disk_limit: int | None = None
     """Bytes of disk that an attempt may take; None: no limit."""
+    user_disk_limit: int | None = None
+    """Bytes of disk that the running attempts of one user may take together; None: no limit."""
     job_env: tuple[str, ...] = ()
     """Names of variables that jobs get from the worker's environment besides the usual ones."""
     cgroups: bool = True
@@ -261,6 +263,12 @@ class WorkerEnvironment(BaseSettings):
         json_schema_extra=AT_ONCE,
         default=None,
         description="Disk that the folder of one attempt may take; without it no limit.",
+    )
+    user_disk_limit: Annotated[int, BeforeValidator(parse_size)] | None = Field(
+        json_schema_extra=AT_ONCE,
+        default=None,
+        description="Disk that the folders of one user's running attempts may take together on this node: the one that "
+        "grew most lately is ended; without it no limit.",
     )
     output_limit: Annotated[int, BeforeValidator(parse_size)] = Field(
         json_schema_extra=AT_ONCE,

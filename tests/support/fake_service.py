@@ -70,7 +70,7 @@ class FakeService:
         #: Paths whose next request is carried out but not answered, each with how often.
         self.lose_reply: dict[str, int] = {}
 
-    def assign(self, command: list[str], *, unix_user: str | None = None, **spec: Any) -> str:
+    def assign(self, command: list[str], *, user: str = "ada", unix_user: str | None = None, **spec: Any) -> str:
         """A job that is assigned to the node; returns the attempt's id."""
         attempt = new_id("att")
         fields = {"launcher": "none", "resources": {"gpus": 0}, "command": command} | spec
@@ -79,7 +79,7 @@ class FakeService:
             job=new_id("job"),
             number=1,
             spec=JobSpec.model_validate(fields),
-            user="ada",
+            user=user,
             unix_user=unix_user,
             node_rank=0,
             devices=[],

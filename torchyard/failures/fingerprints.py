@@ -113,7 +113,8 @@ FINGERPRINTS: tuple[Fingerprint, ...] = (
     Fingerprint(
         name=DISK_LIMIT,
         blame=Blame.JOB,
-        advice="write less, remove what is no longer needed, or ask the administrator for more (TORCHYARD_DISK_LIMIT)",
+        advice="write less, remove what is no longer needed, or ask the administrator for more (TORCHYARD_DISK_LIMIT, "
+        "TORCHYARD_USER_DISK_LIMIT)",
     ),
     Fingerprint(
         name=GPU_TRESPASS,

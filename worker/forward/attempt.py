@@ -39,6 +39,7 @@ from worker.forward.trackers import TrackerForwarder
 from worker.forward.upload_stream import UploadStream
 from worker.forward.written import OutputLimits, has_saved
 from worker.monitoring.disk import DiskWatch
+from worker.monitoring.user_disk import UserDisk
 
 #: How long the result may wait for the streams.
 DRAIN_S: Final = 2.0
@@ -106,6 +107,8 @@ class FollowerTools:
     limits: Callable[[], OutputLimits] = OutputLimits
     #: Bytes of disk that an attempt may take; None: no limit.
     disk_limit: Callable[[], int | None] = lambda: None
+    #: What the attempts of each user take together.
+    user_disk: UserDisk = field(default_factory=UserDisk)
     #: What is installed for the interpreters of jobs.
     environments: EnvironmentReader = field(default_factory=EnvironmentReader)
 
@@ -175,7 +178,8 @@ class Follower:
         self._environment_stream = UploadStream(f"{attempt} environment", lambda: installed.pump(ended=self._ended))
         #: What they wait for is done in the background.
         self._unhurried = (self._streams[2], self._environment_stream)
-        self._disk_stream = UploadStream(f"{attempt} disk", DiskWatch(self._folder, tools.disk_limit, tools.spawn).pump)
+        disk = DiskWatch(self._folder, tools.disk_limit, tools.spawn, tools.user_disk, launch.get("user", ""))
+        self._disk_stream = UploadStream(f"{attempt} disk", disk.pump)
         self._result_stream = UploadStream(f"{attempt} result", self._send_result)
         outputs = UploadStream(f"{attempt} outputs", self._outputs.pump)
         self._rest = [*self._streams, outputs, self._environment_stream]

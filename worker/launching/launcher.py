@@ -466,6 +466,7 @@ def launch_record(
         "isolated": launch.spec.isolated,
         "warm_start": launch.spec.warm_start,
         "log_limit": launch.spec.log_limit,
+        "user": launch.user,
         "node_rank": launch.node_rank,
         "secrets": sorted(laid.secrets),
         "trackers": list(launch.spec.read_trackers),

@@ -14,6 +14,7 @@ from torchyard.failures import fingerprints
 from torchyard.quantities import format_size
 from worker.attempts import opening
 from worker.attempts.folder import AttemptFolder
+from worker.monitoring.user_disk import UserDisk
 
 #: Seconds between two looks at least, and how many times as long as a look they rest.
 EVERY_S: Final = 10.0
@@ -51,15 +52,19 @@ def _entries(folder: Path, inside: str) -> Iterator[tuple["os.DirEntry[str]", os
 
 
 class DiskWatch:
-    """Looks in the background at the disk that one attempt takes. `spawn` runs a function there."""
+    """Looks in the background at the disk that one attempt of a user takes. `spawn` runs a function there."""
 
     def __init__(
         self,
         folder: AttemptFolder,
         limit: Callable[[], int | None],
         spawn: Callable[[Callable[[], None]], None],
+        of_users: UserDisk,
+        user: str,
     ) -> None:
         self._folder = folder
+        self._of_users = of_users
+        self._user = user
         self._limit = limit
         self._spawn = spawn
         self._due = 0.0
@@ -68,7 +73,8 @@ class DiskWatch:
 
     def pump(self) -> bool:
         """Look if it is time to; there is never more to do at once."""
-        if self._limit() is not None and self._idle.is_set() and time.monotonic() >= self._due:
+        limited = self._limit() is not None or self._of_users.limit() is not None
+        if limited and self._idle.is_set() and time.monotonic() >= self._due:
             self._idle.clear()
             self._spawn(self._look)
         return False
@@ -85,12 +91,16 @@ class DiskWatch:
             self._idle.set()
 
     def look(self) -> None:
-        """Have the shim end the attempt if it takes too much. Raises OSError."""
+        """Have the shim end the attempt if it takes too much, or another of its user's if all of them do.
+
+        Raises OSError.
+        """
         limit = self._limit()
-        if limit is None:
-            return
         found = taken(self._folder.path) + taken(self._folder.temporary)
-        if found > limit:
+        if limit is not None and found > limit:
             words = f"took {format_size(found)} of disk, and a job may take {format_size(limit)} on this node"
             logger.warning("%s: %s", self._folder.attempt_id, words)
             self._folder.write_failure(fingerprints.DISK_LIMIT, words)
+            found = 0  # it ends: nothing of its user's has to end for what it took
+        if self._user:
+            self._of_users.report(self._folder, self._user, found)

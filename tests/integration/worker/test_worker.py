@@ -359,6 +359,23 @@ def test_a_job_that_fills_the_disk_can_be_stopped_and_all_it_wrote_arrives(tmp_p
         until(lambda: not list(box.attempts.iterdir()), what="the removal of the folder")
 
 
+def test_of_a_user_s_jobs_that_fill_the_disk_together_the_growing_one_ends(box: Yard) -> None:
+    box.environment = {"TORCHYARD_USER_DISK_LIMIT": "4MiB"}
+    box.start()
+    wait = 'until [ -e "$TORCHYARD_ATTEMPT_DIR/job/go" ]; do sleep 0.1; done'
+    small = box.fake.assign(["sh", "-c", f"head -c 1000000 /dev/zero > file; {wait}"])
+    others = box.fake.assign(["sh", "-c", f"head -c 3000000 /dev/zero > file; {wait}"], user="bob")
+    growing = box.fake.assign(["sh", "-c", "while head -c 100000 /dev/zero; do sleep 0.1; done > file"])
+    for attempt in (small, others, growing):
+        box.send(attempt)
+    ended = str(box.settled(growing))
+    assert "the running jobs of ada took" in ended
+    assert "may take 4.0 MiB (TORCHYARD_USER_DISK_LIMIT)" in ended
+    for attempt in (small, others):
+        go(box, attempt)
+        assert box.settled(attempt).exit_code == 0
+
+
 def test_settings_are_read_anew_without_a_restart(
     box: Yard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,6 +8,7 @@ from torchyard.injob import layout
 from worker.attempts.folder import AttemptFolder
 from worker.monitoring import disk
 from worker.monitoring.disk import DiskWatch
+from worker.monitoring.user_disk import UserDisk
 
 MIB = 1 << 20
 
@@ -48,7 +49,7 @@ def test_a_link_out_of_the_folder_leads_nowhere(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("where", ["outputs", "temporary files"])
 def test_who_takes_too_much_is_ended_with_the_reason(attempt: AttemptFolder, where: str) -> None:
-    watch = DiskWatch(attempt, lambda: 2 * MIB, lambda look: look())
+    watch = DiskWatch(attempt, lambda: 2 * MIB, lambda look: look(), UserDisk(), "ada")
     watch.pump()
     assert attempt.read_command() is None
     fill((attempt.at(layout.OUTPUT) if where == "outputs" else attempt.temporary) / "file", 3)
@@ -62,8 +63,10 @@ def test_who_takes_too_much_is_ended_with_the_reason(attempt: AttemptFolder, whe
 
 def test_looks_have_a_pause_between_them(attempt: AttemptFolder) -> None:
     looks: list[object] = []
-    watch = DiskWatch(attempt, lambda: MIB, lambda look: (looks.append(look), look())[0])
+    watch = DiskWatch(attempt, lambda: MIB, lambda look: (looks.append(look), look())[0], UserDisk(), "")
     assert [watch.pump(), watch.pump()] == [False, False]
     assert len(looks) == 1
-    DiskWatch(attempt, lambda: None, looks.append).pump()
+    DiskWatch(attempt, lambda: None, looks.append, UserDisk(), "ada").pump()
     assert len(looks) == 1
+    DiskWatch(attempt, lambda: None, looks.append, UserDisk(lambda: MIB), "ada").pump()
+    assert len(looks) == 2
