@@ -431,7 +431,7 @@ def test_a_sweep_is_submitted_listed_shown_and_cancelled_as_one(yard: Callable[.
     file.write_text("command: [train.py, '--lr={lr}']\nlauncher: python\ncode: .\nresources: {gpus: 0}\nname: lrs\n")
     swept = ("submit", str(file), "--set", "sweep={lr: [0.1, 0.01, 0.001]}")
     checked = yard(*swept, "--dry-run").err
-    assert "3 jobs, each of 1 processes" in checked
+    assert "3 jobs, each of 1 process. " in checked
     assert "lrs-3  lr=0.001" in checked
     submitted = yard(*swept)
     assert (submitted.out, submitted.err) == ("1\n", "sweep 1: 3 jobs, numbers 2 and following\n")
@@ -457,7 +457,10 @@ def test_a_sweep_is_submitted_listed_shown_and_cancelled_as_one(yard: Callable[.
     assert yard("show", last["id"], "--json").json["error"]["cause"] == "dependency"
 
 
-def test_everybody_is_told_what_administrators_have_to_say(yard: Callable[..., Done], code: Path) -> None:
+def test_everybody_is_told_what_administrators_have_to_say(
+    yard: Callable[..., Done], code: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(code)  # what `run` takes along
     assert yard("announce").err == "nothing is announced\n"
     told = yard("announce", "maintenance at 18:00", "--until", "2h")
     assert "announces: maintenance at 18:00 (until " in told.out

@@ -151,7 +151,7 @@ def test_a_program_of_one_process_does_the_same(pair: Pair, name: str) -> None:
 
 
 TORCH = """
-    import os, random, sys, time
+    import os, random
     import numpy, torch
     import torch.distributed as dist
     import torch.nn as nn
@@ -169,6 +169,7 @@ TORCH = """
         optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
         data = TensorDataset(torch.randn(32, 16), torch.randint(0, 4, (32,)))
         for how in (None, 'fork', 'spawn', 'forkserver'):
+            how = None if rank else how  # one rank's workers are like another's, and each imports PyTorch
             loader = DataLoader(data, 8, shuffle=True, num_workers=1 if how else 0, multiprocessing_context=how,
                                 worker_init_fn=seeds)
             for x, y in loader:
@@ -183,14 +184,11 @@ TORCH = """
         print(sorted(k for k in os.environ if 'TORCHELASTIC' in k or 'RANK' in k or 'MASTER' in k or 'WORLD' in k))
         print([os.environ[k] for k in ('RANK', 'LOCAL_RANK', 'WORLD_SIZE', 'TORCHELASTIC_MAX_RESTARTS', 'MASTER_ADDR')])
         dist.destroy_process_group()
-        if '--fail' in sys.argv:
-            sys.exit(3) if rank else time.sleep(60)
 """
 
 
-@pytest.mark.parametrize("arguments", [[], ["--fail"]])
-def test_ranks_train_bit_for_bit_the_same(pair: Pair, arguments: list[str]) -> None:
-    spec: dict[str, Any] = {"launcher": "torchrun", "command": ["python", "train.py", *arguments], "slots": 2}
+def test_ranks_train_bit_for_bit_the_same(pair: Pair) -> None:
+    spec: dict[str, Any] = {"launcher": "torchrun", "command": ["python", "train.py"], "slots": 2}
     (cold, first), (warm, second) = pair.run({"train.py": TORCH}, **spec)
     assert log(warm) == log(cold), log(warm, layout.LAUNCHER_LOG)
     assert log(warm, "rank-1.log") == log(cold, "rank-1.log")
@@ -223,7 +221,8 @@ RECORDED = """
 def test_the_error_of_a_rank_is_told_by_torchruns_error_file(pair: Pair) -> None:
     spec: dict[str, Any] = {"launcher": "torchrun", "command": ["python", "train.py"], "slots": 2}
     (cold, first), (warm, second) = pair.run({"train.py": RECORDED}, **spec)
-    assert (second.failed_rank, second.exit_code) == (first.failed_rank, first.exit_code) == (1, 1)
+    assert (first.failed_rank, first.exit_code) == (1, 1)
+    assert outcome(second) == outcome(first)
     for folder in (cold, warm):
         words = log(folder, layout.LAUNCHER_LOG)
         assert "RuntimeError: of rank 1" in words

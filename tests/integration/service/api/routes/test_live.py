@@ -1,10 +1,11 @@
 """One stream for all that a browser shows: topics that come and go, and events that are made once for everybody."""
 
 import json
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 import httpx
@@ -31,6 +32,7 @@ class Stream:
     def _read(self, topics: tuple[str, ...]) -> None:
         try:
             with self._client.stream("GET", "/api/v1/live", params={"topic": topics}) as answer:
+                self._socket: socket.socket = answer.extensions["network_stream"].get_extra_info("socket")
                 name = ""
                 for line in answer.iter_lines():
                     word, _, rest = line.partition(": ")
@@ -55,8 +57,10 @@ class Stream:
         return self._client.put(f"/api/v1/live/{self.id}", json={"topics": topics}).status_code
 
     def close(self) -> None:
-        self._client.close()
+        with suppress(OSError):  # the service may have ended it
+            self._socket.shutdown(socket.SHUT_RDWR)  # a reader sees that its client is closed with the next beat only
         self._thread.join(60)
+        self._client.close()
         assert not self._thread.is_alive()
 
 
