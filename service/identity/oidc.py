@@ -8,6 +8,7 @@ import hashlib
 import re
 import secrets
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -21,13 +22,14 @@ from service.db.models import User
 from service.db.records.identity import UserRecord
 from service.errors import ProblemError
 from service.identity import audit, sessions, users
+from service.identity.sign_in_limits import source_of
 from torchyard import api
 from torchyard.api import Role
 from torchyard.spec.base import NAME
 
 #: Seconds that somebody may take at the provider.
 ATTEMPT_S: Final = 600
-#: Sign-ins under way; a further one takes the place of the oldest.
+#: Sign-ins under way; a further one takes the place of the oldest of the address that has begun most.
 MAX_ATTEMPTS: Final = 1000
 TIMEOUT_S: Final = 10.0
 #: Seconds by which the provider's clock may differ.
@@ -65,6 +67,8 @@ class OidcAttempt:
     nonce: str
     verifier: str
     until: float
+    source: str = ""
+    """Address of the browser, as it counts (`sign_in_limits.source_of`)."""
 
 
 class OidcAttempts:
@@ -75,15 +79,25 @@ class OidcAttempts:
         self._attempts: dict[str, OidcAttempt] = {}
         self._lock = threading.Lock()
 
-    def begin(self) -> OidcAttempt:
-        """Return a new one; it may void the oldest."""
+    def begin(self, address: str = "") -> OidcAttempt:
+        """Return a new one of an address. It may void the oldest of the address that has most, so that a stranger who
+        begins many voids no other's.
+        """
         state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
-        attempt = OidcAttempt(state, nonce, verifier, self._monotonic() + ATTEMPT_S)
+        now, source = self._monotonic(), source_of(address)
+        attempt = OidcAttempt(state, nonce, verifier, now + ATTEMPT_S, source)
         with self._lock:
-            while len(self._attempts) >= MAX_ATTEMPTS:
-                del self._attempts[next(iter(self._attempts))]
+            if len(self._attempts) >= MAX_ATTEMPTS:
+                self._make_room(now)
             self._attempts[state] = attempt
         return attempt
+
+    def _make_room(self, now: float) -> None:
+        waiting = {state: each for state, each in self._attempts.items() if each.until > now}
+        if len(waiting) >= MAX_ATTEMPTS:
+            most, _ = Counter(each.source for each in waiting.values()).most_common(1)[0]
+            del waiting[next(state for state, each in waiting.items() if each.source == most)]
+        self._attempts = waiting
 
     def take(self, state: str) -> OidcAttempt | None:
         """Return the one of a state, which counts once."""

@@ -47,7 +47,7 @@ class SignInLimits:
 
     def begin(self, address: str) -> SignInAttempt:
         """Count a sign-in; ``too-many-requests`` with Retry-After if too many have failed."""
-        source, now = _source(address), self._monotonic()
+        now, source = self._monotonic(), source_of(address)
         with self._lock:
             while self._sign_ins and self._sign_ins[0].at + WINDOW_S <= now:
                 self._forget(self._sign_ins.popleft())
@@ -83,7 +83,7 @@ class SignInLimits:
         )
 
 
-def _source(address: str) -> str:
+def source_of(address: str) -> str:
     """Return what counts as one address: of IPv6 its network, since whoever has one address has them all."""
     try:
         found = ipaddress.IPv6Address(address)

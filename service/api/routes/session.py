@@ -76,7 +76,7 @@ def list_ways(ctx: Ctx) -> Response:
 def begin_oidc(request: Request, ctx: Ctx) -> Response:
     """Begin a sign-in by OpenID Connect. Leads to the provider, with a cookie by which this browser is known again."""
     attempts: oidc.OidcAttempts = request.app.state.oidc_attempts
-    attempt = attempts.begin()
+    attempt = attempts.begin(_address(request))
     try:
         address = oidc.authorization_url(_oidc(ctx), attempt, _redirect_uri(request))
     except ProblemError as refusal:

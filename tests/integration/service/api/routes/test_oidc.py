@@ -265,3 +265,16 @@ def test_sign_ins_under_way_are_bounded_and_end(monkeypatch: pytest.MonkeyPatch)
     now = oidc.ATTEMPT_S
     assert attempts.take(third.state) is None
     assert replace(third).nonce != second.nonce
+
+
+def test_who_begins_many_sign_ins_voids_their_own() -> None:
+    now = 0.0
+    attempts = oidc.OidcAttempts(lambda: now)
+    ada, bob = attempts.begin("192.0.2.1"), attempts.begin("2001:db8::1")
+    first, *_, last = (attempts.begin(f"2001:db8:0:7::{number:x}") for number in range(2 * oidc.MAX_ATTEMPTS))
+    assert attempts.take(first.state) is None
+    assert [attempts.take(each.state) for each in (ada, bob, last)] == [ada, bob, last]
+    late = [attempts.begin("192.0.2.9") for _ in range(10)]
+    now = oidc.ATTEMPT_S + 1
+    fresh = attempts.begin("192.0.2.1")
+    assert [attempts.take(each.state) for each in (*late, fresh)] == [None] * 10 + [fresh]
