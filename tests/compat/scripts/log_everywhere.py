@@ -1,14 +1,12 @@
-"""Logs by four trackers as their users do, and keeps what it logged beside, for the test to compare."""
+"""Logs by the trackers that it is given, as their users do, and keeps what it logged beside, for the test to compare.
+
+Only those are loaded, which takes up to three seconds each.
+"""
 
 import json
 import math
 import sys
 from pathlib import Path
-
-import mlflow
-import trackio
-import wandb
-from torch.utils.tensorboard import SummaryWriter
 
 MANY = 200
 STEPS = [*range(0, 1000, 10)]
@@ -22,6 +20,8 @@ def note(tracker: str, name: str, step: int, value: float) -> float:
 
 
 def by_tensorboard() -> None:
+    from torch.utils.tensorboard import SummaryWriter
+
     with SummaryWriter("runs/train") as writer:
         for step in range(10_000):
             writer.add_scalar("tb/loss", note("tensorboard", "tb/loss", step, 1 / (step + 1)), step)
@@ -40,6 +40,8 @@ def by_tensorboard() -> None:
 
 
 def by_mlflow() -> None:
+    import mlflow
+
     with mlflow.start_run():
         mlflow.log_param("lr", 0.1)
         for step in STEPS:
@@ -50,6 +52,8 @@ def by_mlflow() -> None:
 
 
 def by_wandb() -> None:
+    import wandb
+
     run = wandb.init(project="p", config={"lr": 0.1})
     for step in range(1000):
         run.log({"wb/loss": note("wandb", "wb/loss", step, 1 / (step + 3)), "wb/text": "no number"})
@@ -61,6 +65,8 @@ def by_wandb() -> None:
 
 
 def by_trackio() -> None:
+    import trackio
+
     trackio.init(project="p")
     for step in STEPS:
         trackio.log({"tr/loss": note("trackio", "tr/loss", step, 1 / (step + 3)), "tr/text": "no number"}, step=step)

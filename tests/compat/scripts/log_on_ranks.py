@@ -5,15 +5,17 @@ import sys
 import time
 from pathlib import Path
 
-import mlflow
-import trackio
-import wandb
 from torch.utils.tensorboard import SummaryWriter
 
 if __name__ == "__main__":
     go, rank = Path(sys.argv[1]), int(os.environ["RANK"])
-    run = wandb.init(project="p") if rank == 0 else None
-    if run is not None:
+    run = None
+    if rank == 0:
+        import mlflow
+        import trackio
+        import wandb
+
+        run = wandb.init(project="p")
         trackio.init(project="p")
         mlflow.start_run()
     step = 0
@@ -26,7 +28,7 @@ if __name__ == "__main__":
                 trackio.log({"tr": step}, step=step)
                 mlflow.log_metric("ml", step, step=step)
             step += 1
-            time.sleep(0.01)
+            time.sleep(0.05)
     if run is not None:
         run.finish()
         trackio.finish()
