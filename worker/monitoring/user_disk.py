@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Usage:
+class AttemptDisk:
     """Disk that one running attempt takes."""
 
     attempt: AttemptId
@@ -24,7 +24,7 @@ class Usage:
     """Bytes since the look before; all of them at the first."""
 
 
-def choose(usages: Collection[Usage], user: str, limit: int) -> tuple[Usage, int] | None:
+def choose(usages: Collection[AttemptDisk], user: str, limit: int) -> tuple[AttemptDisk, int] | None:
     """Return which attempt of a user ends, and what all of theirs take; None if that is within the limit.
 
     It is the one that has grown most lately, the largest of those that have grown alike: what has long been there is
@@ -41,7 +41,7 @@ class UserDisk:
     def __init__(self, limit: Callable[[], int | None] = lambda: None) -> None:
         self.limit = limit
         """Bytes of disk that the running attempts of one user may take together; None: no limit."""
-        self._usages: dict[AttemptId, Usage] = {}
+        self._usages: dict[AttemptId, AttemptDisk] = {}
         self._ending: set[AttemptId] = set()
         self._lock = threading.Lock()
 
@@ -57,12 +57,12 @@ class UserDisk:
                 return
             before = self._usages.get(attempt)
             grown = taken - (before.taken if before else 0)
-            self._usages[attempt] = Usage(attempt=attempt, user=user, taken=taken, grown=grown)
+            self._usages[attempt] = AttemptDisk(attempt=attempt, user=user, taken=taken, grown=grown)
             if (chosen := choose(self._usages.values(), user, limit)) is None:
                 return
             self._end(AttemptFolder(folder.attempts, chosen[0].attempt), chosen[0], chosen[1], limit)
 
-    def _end(self, folder: AttemptFolder, usage: Usage, total: int, limit: int) -> None:
+    def _end(self, folder: AttemptFolder, usage: AttemptDisk, total: int, limit: int) -> None:
         words = (
             f"the running jobs of {usage.user} took {format_size(total)} of disk on this node together, and those of a "
             f"user may take {format_size(limit)} (TORCHYARD_USER_DISK_LIMIT); this one took {format_size(usage.taken)} "

@@ -7,13 +7,13 @@ from torchyard import wire
 from torchyard.ids import AttemptId
 from torchyard.injob import layout
 from worker.attempts.folder import AttemptFolder
-from worker.monitoring.user_disk import Usage, UserDisk, choose
+from worker.monitoring.user_disk import AttemptDisk, UserDisk, choose
 
 GIB = 1 << 30
 
 
-def usage(attempt: str, user: str, taken: int, grown: int) -> Usage:
-    return Usage(attempt=AttemptId(attempt), user=user, taken=taken * GIB, grown=grown * GIB)
+def usage(attempt: str, user: str, taken: int, grown: int) -> AttemptDisk:
+    return AttemptDisk(attempt=AttemptId(attempt), user=user, taken=taken * GIB, grown=grown * GIB)
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def usage(attempt: str, user: str, taken: int, grown: int) -> Usage:
         ([usage("att-1", "ada", 6, 6), usage("att-2", "bob", 90, 90)], None),
     ],
 )
-def test_the_one_that_grew_most_lately_ends_and_else_the_largest(usages: list[Usage], chosen: str | None) -> None:
+def test_the_one_that_grew_most_lately_ends_and_else_the_largest(usages: list[AttemptDisk], chosen: str | None) -> None:
     found = choose(usages, "ada", 10 * GIB)
     assert (found[0].attempt if found else None) == chosen
 
