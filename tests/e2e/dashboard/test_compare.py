@@ -86,7 +86,7 @@ def test_curves_table_and_differences(page: Page, runs: list[int], tmp_path: Pat
 
     differs = page.get_by_role("region", name="What differs")
     expect(differs.get_by_text("time_limit")).to_be_visible()
-    expect(differs.get_by_text("env.SEED")).to_have_count(0)
+    expect(differs.get_by_text("env.SEED")).to_be_visible()
     differs.get_by_role("button", name="Environment").click()
     expect(differs.get_by_text("env.SEED")).to_be_visible()
     expect(differs.locator("dl").last.locator("dt")).to_have_text(["torch"])

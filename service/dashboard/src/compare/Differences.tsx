@@ -4,7 +4,7 @@ import { useMemo, useState } from "react";
 
 import { useCode, useEnvironments } from "../api/compare";
 import type { CodeFile, Job } from "../api/types";
-import { type Difference, differences, isEnvironment } from "../lib/differences";
+import { type Difference, differences, isEnvironment, isSetting } from "../lib/differences";
 import { packageDifferences } from "../lib/packages";
 import type { Run } from "../lib/runs";
 import { Notice } from "../ui/Notice";
@@ -29,7 +29,7 @@ interface Props {
 export function Differences({ jobs, runs }: Props) {
   const [kind, setKind] = useState<Kind>("spec");
   const found = useMemo(() => differences(jobs.map(withParameters)), [jobs]);
-  const shown = found.filter(({ path }) => isEnvironment(path) === (kind === "environment"));
+  const shown = found.filter(({ path }) => (kind === "environment" ? isEnvironment : isSetting)(path));
   return (
     <Panel
       title={t`What differs`}

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { differences, diffLines, isEnvironment } from "./differences";
+import { differences, diffLines, isEnvironment, isSetting } from "./differences";
 
 test("only fields that differ are told, with who has which value", () => {
   const specs = [
@@ -17,6 +17,16 @@ test("only fields that differ are told, with who has which value", () => {
   ]);
   expect(isEnvironment("env.EXTRA")).toBe(true);
   expect(isEnvironment("environmental")).toBe(false);
+});
+
+test("variables are told as settings and as environment, other fields as one of them", () => {
+  const specs = [
+    { env: { SEED: "1", LR: "0.1" }, python: "3.11", secrets: ["WANDB"], time_limit: 60 },
+    { env: { SEED: "2", LR: "0.1" }, python: "3.12", secrets: ["WANDB", "HF"], time_limit: 90 },
+  ];
+  const paths = differences(specs).map(({ path }) => path);
+  expect(paths.filter(isSetting)).toEqual(["env.SEED", "time_limit"]);
+  expect(paths.filter(isEnvironment)).toEqual(["env.SEED", "python", "secrets"]);
 });
 
 test("changed lines come with a few around them", () => {

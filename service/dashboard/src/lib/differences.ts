@@ -17,6 +17,11 @@ export function isEnvironment(path: string): boolean {
   return ENVIRONMENT.test(path);
 }
 
+/** Fields that are told as those of the spec: a variable is a setting as well, and is told there as on an axis. */
+export function isSetting(path: string): boolean {
+  return path.startsWith("env.") || !isEnvironment(path);
+}
+
 /** Where the specs differ, apart from some fields; a field that one of them lacks is absent there. */
 export function differences(specs: readonly Json[], except = NEVER): Difference[] {
   const flat = specs.map((spec) => leaves(spec));

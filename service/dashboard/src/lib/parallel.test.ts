@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 
-import { across, down, draw, nearest, SIDE, TALL, TOP } from "./parallel";
+import { across, down, draw, nameBox, nearest, SIDE, TALL, TOP } from "./parallel";
 
 const WIDTH = 2 * SIDE + 100;
 const columns = [[0, 1, null], [1, 0, 0.5]];
@@ -9,6 +9,14 @@ it("places axes from side to side, and what has no value below them", () => {
   expect([across(0, 3, WIDTH), across(1, 3, WIDTH), across(0, 1, WIDTH)]).toEqual([SIDE, SIDE + 50, WIDTH / 2]);
   expect([down(1), down(0)]).toEqual([TOP, TOP + TALL]);
   expect(down(null)).toBeGreaterThan(down(0));
+});
+
+it("keeps the names of axes apart and inside the edges", () => {
+  const [first, middle, last] = [0, 1, 2].map((at) => nameBox(at, 3, 2 * SIDE + 400));
+  const ends = { minWidth: 2 * SIDE - 12, maxWidth: SIDE + 88 };
+  expect([first, last]).toEqual([{ left: 6, ...ends }, { right: 6, ...ends }]);
+  expect(middle).toMatchObject({ left: SIDE + 200, maxWidth: 188 });
+  expect(nameBox(0, 1, 600)).toMatchObject({ left: 300, maxWidth: 588 });
 });
 
 it("finds the line that is nearest to the pointer, among those that pass", () => {

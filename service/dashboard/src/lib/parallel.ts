@@ -1,3 +1,5 @@
+import type { CSSProperties } from "react";
+
 /** Sizes of parallel coordinates, in pixels: above the axes, of them, from their foot to the places of no value. */
 export const TOP = 12;
 export const TALL = 240;
@@ -17,6 +19,18 @@ export const down = (place: number | null) => (place === null ? TOP + TALL + LAN
 /** Where an axis stands. */
 export function across(axis: number, axes: number, width: number): number {
   return axes < 2 ? width / 2 : SIDE + axis * (width - 2 * SIDE) / (axes - 1);
+}
+
+/** What a name keeps free beside it, and beyond it to the edge. */
+const AIR = 6;
+
+/** Where the name of an axis stands: over its middle, but at either end inside the edge, so that a long one is read. */
+export function nameBox(axis: number, axes: number, width: number): CSSProperties {
+  const gap = axes < 2 ? width : (width - 2 * SIDE) / (axes - 1);
+  const outer = { minWidth: 2 * (SIDE - AIR), maxWidth: SIDE + gap / 2 - 2 * AIR };
+  if (axes > 1 && axis === axes - 1) return { right: AIR, ...outer };
+  if (axes > 1 && axis === 0) return { left: AIR, ...outer };
+  return { left: across(axis, axes, width), transform: "translateX(-50%)", maxWidth: gap - 2 * AIR };
 }
 
 /** The line that is nearest to a point; null for none near. */

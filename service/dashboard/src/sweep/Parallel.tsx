@@ -7,7 +7,7 @@ import type { Job } from "../api/types";
 import { type Key, nameOf, readKey, type TrialAxis } from "../lib/axes";
 import type { Brush, Brushes } from "../lib/brushes";
 import { resolveColor } from "../lib/colors";
-import { across, draw, HEIGHT, nearest, SIDE } from "../lib/parallel";
+import { across, draw, HEIGHT, nameBox, nearest, SIDE } from "../lib/parallel";
 import { STATE_LABELS } from "../lib/states";
 import { useTheme } from "../lib/theme";
 import { parameter } from "../lib/trials";
@@ -54,7 +54,7 @@ export function Parallel({ kind, trials, axes, colors, order, brushes, selected,
       <div className="parallel" style={{ width }}>
         <div className="parallel-names">
           {axes.map((axis, at) => (
-            <span key={axis.key} style={{ left: across(at, axes.length, width) }} title={nameOf(axis.key)}>
+            <span key={axis.key} style={nameBox(at, axes.length, width)} title={nameOf(axis.key)}>
               {nameOf(axis.key)}
               {axis.kind === "log" && <span className="faint"> <Trans>log</Trans></span>}
             </span>
