@@ -6,12 +6,12 @@ export const COLUMNS = [
   { key: "user", label: t`User`, width: "minmax(70px, 0.5fr)" },
   { key: "project", label: t`Project`, width: "minmax(70px, 0.5fr)" },
   { key: "tags", label: t`Tags`, width: "minmax(70px, 0.7fr)" },
-  { key: "priority", label: t`Priority`, width: "72px" },
-  { key: "resources", label: "", width: "76px" },
-  { key: "progress", label: t`Progress`, width: "minmax(150px, 0.9fr)" },
+  { key: "priority", label: t`Priority`, width: "88px" },
+  { key: "resources", label: "", width: "96px" },
+  { key: "progress", label: t`Progress`, width: "minmax(190px, 0.9fr)" },
   { key: "latest", label: t`Latest`, width: "minmax(130px, 1fr)" },
   { key: "ran", label: t`Ran`, width: "84px" },
-  { key: "age", label: t`Age`, width: "54px" },
+  { key: "age", label: t`Age`, width: "74px" },
 ] as const;
 
 export type Column = (typeof COLUMNS)[number]["key"];

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { askedBy } from "./keys";
+import { askedBy, KEYS, PLACES } from "./keys";
 
 const press = (key: string, more = {}) => ({ key, ctrlKey: false, metaKey: false, altKey: false, ...more });
 
@@ -10,6 +10,12 @@ test("keys ask for the palette, the help and pages", () => {
   expect(askedBy(press("?"), false, false)).toEqual({ kind: "help" });
   expect(askedBy(press("g"), false, false)).toEqual({ kind: "prefix" });
   expect(askedBy(press("b"), false, true)).toEqual({ kind: "go", to: "/box" });
+});
+
+test("the help lists the key of each page", () => {
+  const told = KEYS.flatMap(({ keys }) => [...keys]).filter((key) => key.startsWith("g "));
+  expect(told).toEqual(Object.keys(PLACES).map((key) => `g ${key}`));
+  expect(askedBy(press("n"), false, true)).toEqual({ kind: "go", to: "/submit" });
 });
 
 test("what is typed into a field is left alone", () => {

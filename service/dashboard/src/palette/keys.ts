@@ -8,6 +8,7 @@ export const KEYS = [
   { keys: ["g b"], does: t`Go to the box` },
   { keys: ["g s"], does: t`Go to sharing` },
   { keys: ["g c"], does: t`Go to the comparison` },
+  { keys: ["g n"], does: t`Go to the form for a new job` },
 ] as const;
 
 /** Keys of single parts of pages. */
@@ -19,8 +20,8 @@ export const LOCAL_KEYS = [
 ] as const;
 
 /** Where the second key after `g` leads. */
-export const PLACES: Readonly<Record<string, "/" | "/box" | "/sharing" | "/compare">> = {
-  h: "/", b: "/box", s: "/sharing", c: "/compare",
+export const PLACES: Readonly<Record<string, "/" | "/box" | "/sharing" | "/compare" | "/submit">> = {
+  h: "/", b: "/box", s: "/sharing", c: "/compare", n: "/submit",
 };
 
 /** What a key asks for; `before` is the key before it, if that was `g` a moment ago. */
