@@ -58,12 +58,12 @@ def test_it_goes_on_from_its_own_snapshot(user: User, by_hand: str, script: Path
         user.written(job, r"snapshot\.pt")
 
 
-def train(user: User, script: Path, *words: str, slowed: bool = False, **fields: Any) -> Job:
+def train(user: User, script: Path, *words: str, slowed: bool = False, gpus: int = 2, **fields: Any) -> Job:
     (user.slowed if slowed else user.copy)(SNAPSHOT)
     if script is not SNAPSHOT:
         user.copy(script)
     env = {"OMP_NUM_THREADS": "1"}  # as by hand: sums depend on it
-    return user.submit("python", script.name, *words, env=env, resources={"gpus": 2}, **fields)
+    return user.submit("python", script.name, *words, env=env, resources={"gpus": gpus}, **fields)
 
 
 @pytest.mark.proves("spawn", "outputs")
@@ -73,5 +73,5 @@ def test_the_snapshot_of_ranks_that_it_spawns_is_kept(user: User) -> None:
 
 @pytest.mark.proves("ddp", "live")
 def test_it_leaves_its_snapshot_in_its_own_folder(user: User) -> None:
-    user.succeeds(train(user, SNAPSHOT, "--epochs", "1", live=True))
+    user.succeeds(train(user, SNAPSHOT, "--epochs", "1", gpus=1, live=True))
     assert (user.folder / "snapshot.pt").is_file()
