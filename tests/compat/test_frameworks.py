@@ -88,7 +88,7 @@ Undisturbed = Callable[[Training], tuple[User, Job]]
 
 @pytest.fixture(scope="module")
 def undisturbed(yard: stack.Stack, environment: Path, tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
-    """A job that trains and is never stopped, and its user; `test_plain.py` compares such a job with one by hand."""
+    """A job that trains and is never stopped, and its user."""
 
     @cache
     def run(training: Training) -> tuple[User, Job]:
@@ -189,6 +189,22 @@ def test_it_stops_and_goes_on_exactly(
 def test_what_it_writes_is_kept(undisturbed: Undisturbed, training: Training) -> None:
     user, job = undisturbed(training)
     user.written(job, training.written)
+
+
+@pytest.mark.parametrize(
+    ("training", "launcher"),
+    [
+        pytest.param(LIGHTNING_ALONE, ("python",), id="lightning"),
+        pytest.param(TRANSFORMERS, ("torchrun", "--standalone", "--nproc-per-node=2"), id="transformers"),
+        pytest.param(ACCELERATE, ("torchrun", "--standalone", "--nproc-per-node=2"), id="accelerate"),
+    ],
+)
+def test_it_comes_to_what_it_comes_to_by_hand(
+    undisturbed: Undisturbed, training: Training, launcher: Sequence[str]
+) -> None:
+    user, job = undisturbed(training)
+    typed = user.by_hand(*launcher, training.script.name, *training.arguments)
+    assert checksum(typed) == checksum(user.log(job))
 
 
 @pytest.mark.parametrize(
