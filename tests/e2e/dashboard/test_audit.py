@@ -8,6 +8,7 @@ from tests.support.live import Live
 pytestmark = pytest.mark.browser
 
 
+@pytest.mark.usefixtures("home")
 def test_an_administrator_sees_changes_and_refusals(page: Page, live_service: Live) -> None:
     live_service.client.post("/api/v1/users", json={"name": "ada"})
     live_service.anonymous.post("/api/v1/jobs", json={})

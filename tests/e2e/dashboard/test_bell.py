@@ -11,7 +11,7 @@ from tests.e2e.dashboard.test_accessibility import faults
 from tests.e2e.dashboard.test_stream import HIDDEN
 from tests.support.scripted import Agent
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("home")]
 Submit = Callable[..., dict[str, Any]]
 #: Keeps the titles of the notifications that a tab shows.
 KEEP = """globalThis.notified = [];

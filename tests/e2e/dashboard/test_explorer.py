@@ -24,6 +24,7 @@ def test_every_operation_is_listed_and_shows_its_example(stranger: Page, live_se
     expect(submission.locator(".opblock-section-request-body").get_by_text("rates")).to_be_visible()
 
 
+@pytest.mark.usefixtures("home")
 def test_a_request_is_sent_with_the_session(page: Page, submit: Submit) -> None:
     submit(name="tried")
     page.get_by_role("link", name="REST API").click()

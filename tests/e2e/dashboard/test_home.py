@@ -15,7 +15,7 @@ from tests.support.live import Live
 from tests.support.scripted import GIB, Agent
 from torchyard import home
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("home")]
 Submit = Callable[..., dict[str, Any]]
 RUNS, MOVES = 400, 60
 #: Collects what changes in the lanes, apart from the tip.

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from tests.e2e.dashboard.test_accessibility import faults
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("home")]
 Submit = Callable[..., dict[str, Any]]
 
 

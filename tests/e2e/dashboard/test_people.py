@@ -27,6 +27,7 @@ def row(page: Page, name: str) -> Any:
     return page.get_by_role("row").filter(has=page.get_by_role("rowheader", name=name))
 
 
+@pytest.mark.usefixtures("home")
 def test_an_administrator_looks_after_people(page: Page, submit: Submit, node: Agent, live_service: Live) -> None:
     page.get_by_role("link", name="People").click()
     page.get_by_role("button", name="Add a user").click()
@@ -109,6 +110,7 @@ def test_tokens_and_secrets_are_ones_own(stranger: Page, submit: Submit, live_se
     expect(row(page, "WANDB_API_KEY")).to_have_count(0)
 
 
+@pytest.mark.usefixtures("home")
 def test_a_project_has_members_access_quotas_secrets_and_accounts(page: Page, live_service: Live) -> None:
     live_service.client.post("/api/v1/users", json={"name": "ada"}).raise_for_status()
     page.get_by_role("link", name="Projects").click()
@@ -174,6 +176,7 @@ def test_others_read_a_project_and_its_administrators_change_it(stranger: Page, 
     expect(stranger.locator(".notice")).to_have_count(0)
 
 
+@pytest.mark.usefixtures("home")
 def test_an_administrator_pauses_and_announces(page: Page, live_service: Live) -> None:
     page.get_by_role("link", name="The box").click()
     page.get_by_role("button", name="Pause the queue").click()

@@ -31,16 +31,21 @@ def test_a_token_signs_in_and_out(stranger: Page, live_service: Live) -> None:
     assert stranger.context.cookies() == []
 
 
+@pytest.mark.usefixtures("home")
 def test_a_session_that_ends_elsewhere_asks_to_sign_in(page: Page) -> None:
     page.context.clear_cookies()
     page.get_by_role("combobox", name="Search").fill("anything")
     expect(page.get_by_label("Token")).to_be_visible()
 
 
-def test_a_sign_in_link_leaves_no_code_in_the_address(page: Page) -> None:
-    assert "login" not in page.url
+def test_a_sign_in_link_leaves_no_code_in_the_address(stranger: Page, live_service: Live) -> None:
+    code = live_service.client.post("/api/v1/session/codes").raise_for_status().json()["code"]
+    stranger.goto(f"/#login={code}")
+    expect(stranger.get_by_role("heading", name="Jobs")).to_be_visible()
+    assert "login" not in stranger.url
 
 
+@pytest.mark.usefixtures("home")
 def test_an_empty_yard_says_how_to_begin(page: Page, submit: Submit) -> None:
     jobs = page.get_by_role("region", name="Jobs")
     expect(jobs.get_by_text("yard run --gpus 1 -- python train.py")).to_be_visible()
@@ -49,6 +54,7 @@ def test_an_empty_yard_says_how_to_begin(page: Page, submit: Submit) -> None:
     expect(page.get_by_text("Nothing has been submitted yet")).to_be_hidden()
 
 
+@pytest.mark.usefixtures("home")
 def test_the_list_follows_what_happens(page: Page, submit: Submit, node: Agent) -> None:
     job = submit(name="resnet")
     attempt = node.start()
@@ -65,6 +71,7 @@ def test_the_list_follows_what_happens(page: Page, submit: Submit, node: Agent) 
     expect(row).to_contain_text(str(job["number"]))
 
 
+@pytest.mark.usefixtures("home")
 def test_filters_live_in_the_address(page: Page, submit: Submit, live_service: Live) -> None:
     submit(name="alpha", tags=["baseline"])
     live_service.client.post("/api/v1/projects", json={"name": "vision"})
@@ -94,6 +101,7 @@ def test_filters_live_in_the_address(page: Page, submit: Submit, live_service: L
     expect(names).to_have_text(["alpha"])
 
 
+@pytest.mark.usefixtures("home")
 def test_the_keyboard_walks_along_the_jobs(page: Page, submit: Submit) -> None:
     for name in ("one", "two", "three"):
         submit(name=name)
@@ -107,6 +115,7 @@ def test_the_keyboard_walks_along_the_jobs(page: Page, submit: Submit) -> None:
     expect(page.get_by_role("heading", name="two")).to_be_visible()
 
 
+@pytest.mark.usefixtures("home")
 def test_the_box_shows_who_holds_what(page: Page, submit: Submit, node: Agent) -> None:
     holder = submit(name="holder", resources={"gpus": 2})
     node.start()
@@ -128,6 +137,7 @@ def test_the_box_shows_who_holds_what(page: Page, submit: Submit, node: Agent) -
     expect(page.get_by_role("heading", name="holder")).to_be_visible()
 
 
+@pytest.mark.usefixtures("home")
 def test_a_box_without_gpus_speaks_of_its_cpu_slots(page: Page, submit: Submit, live_service: Live) -> None:
     with agent(live_service, devices=2, kind=DeviceKind.CPU_SLOT) as node:
         holder = submit(name="holder", resources={"gpus": 2})
@@ -146,6 +156,7 @@ def test_a_box_without_gpus_speaks_of_its_cpu_slots(page: Page, submit: Submit, 
             expect(main).not_to_contain_text("GPU")
 
 
+@pytest.mark.usefixtures("home")
 def test_an_administrator_drains_and_resumes(page: Page, submit: Submit, node: Agent) -> None:
     page.get_by_role("link", name="The box").click()
     page.get_by_role("button", name="Drain").click()
@@ -166,6 +177,7 @@ def test_an_administrator_drains_and_resumes(page: Page, submit: Submit, node: A
     expect(page.locator(".node-state")).to_have_text("online")
 
 
+@pytest.mark.usefixtures("home")
 def test_the_theme_is_remembered(page: Page) -> None:
     page.emulate_media(color_scheme="dark")
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
@@ -174,6 +186,7 @@ def test_the_theme_is_remembered(page: Page) -> None:
     expect(page.locator("html")).to_have_attribute("data-theme", "light")
 
 
+@pytest.mark.usefixtures("home")
 def test_a_phone_needs_no_sideways_scrolling(page: Page, submit: Submit, node: Agent) -> None:
     submit(name="a-name-that-is-rather-long-for-a-telephone-but-well-allowed")
     attempt = node.start()

@@ -30,6 +30,7 @@ def use(live: Live, **hours: float) -> None:
             tx.execute(insert(Usage).values(**values, gpu_us=round(spent * 3.6e9)))
 
 
+@pytest.mark.usefixtures("home")
 def test_usage_tells_what_became_of_the_hours(page: Page, live_service: Live) -> None:
     use(live_service, useful=6, idle=3, failed=1)
     page.get_by_role("link", name="Sharing").click()
@@ -144,6 +145,7 @@ def test_a_reservation_is_made_shown_on_the_box_and_given_back(page: Page, node:
     expect(reservations).to_contain_text("Nothing is reserved.")
 
 
+@pytest.mark.usefixtures("home")
 def test_the_calendar_shows_and_changes_what_is_reserved(page: Page, node: Agent, live_service: Live) -> None:
     begins = datetime.now(UTC) + timedelta(days=1)
     span = {"starts_at": begins.isoformat(), "ends_at": (begins + timedelta(days=2)).isoformat()}
@@ -174,6 +176,7 @@ def test_the_calendar_shows_and_changes_what_is_reserved(page: Page, node: Agent
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+@pytest.mark.usefixtures("home")
 def test_forecasts_are_judged(page: Page, submit: Submit, node: Agent, live_service: Live) -> None:
     job = submit(name="done")
     node.start().end()

@@ -103,6 +103,7 @@ def test_idle_pages_ask_for_hardly_anything(page: Page, submit: Submit, node: Ag
         assert len(asked) <= 5, asked
 
 
+@pytest.mark.usefixtures("home")
 def test_a_list_follows_what_others_do(page: Page, submit: Submit, node: Agent) -> None:
     expect(page.get_by_role("button", name="All 0")).to_be_visible()
     job = submit(name="resnet")

@@ -31,6 +31,7 @@ def opened(page: Page) -> None:
     expect(yaml(page)).to_have_value(re.compile("command: python train.py"))
 
 
+@pytest.mark.usefixtures("home")
 def test_a_job_is_submitted_by_the_form(page: Page, node: Agent, live_service: Live) -> None:
     opened(page)
     page.get_by_label("Name", exact=True).fill("by-form")
@@ -51,6 +52,7 @@ def test_a_job_is_submitted_by_the_form(page: Page, node: Agent, live_service: L
     assert (made["spec"]["time_limit"], made["priority"], made["tags"]) == (4 * 3600, "high", ["baseline", "long"])
 
 
+@pytest.mark.usefixtures("home")
 def test_a_job_is_submitted_by_yaml_and_mistakes_are_told_where_they_are(
     page: Page, node: Agent, live_service: Live
 ) -> None:
@@ -78,6 +80,7 @@ def test_a_job_is_submitted_by_yaml_and_mistakes_are_told_where_they_are(
     assert live_service.client.get("/api/v1/jobs/1").json()["spec"]["max_retries"] == 1
 
 
+@pytest.mark.usefixtures("home")
 def test_the_built_in_trainer_and_a_sweep_of_it(page: Page, node: Agent) -> None:
     opened(page)
     page.get_by_role("button", name="The built-in trainer").click()
@@ -121,6 +124,7 @@ def test_a_job_is_run_again_with_edits(page: Page, node: Agent, live_service: Li
     assert made["spec"]["time_limit"] == 7200
 
 
+@pytest.mark.usefixtures("home")
 def test_the_palette_leads_to_it(page: Page) -> None:
     page.keyboard.press("Control+k")
     palette = page.get_by_role("dialog", name="Commands")
@@ -146,6 +150,7 @@ def test_who_may_submit_nothing_is_offered_nothing(browser: Browser, live_servic
         expect(yaml(page)).to_have_count(0)
 
 
+@pytest.mark.usefixtures("home")
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_it_fits_a_phone(page: Page, node: Agent, theme: Any) -> None:
     page.emulate_media(color_scheme=theme)

@@ -13,7 +13,7 @@ from tests.e2e.dashboard.test_trust import signed_in
 from tests.support.live import Live
 from tests.support.scripted import Agent
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("home")]
 Submit = Callable[..., dict[str, Any]]
 #: Jobs that are scrolled through, and all.
 REACH, MANY = 20_000, 20_040

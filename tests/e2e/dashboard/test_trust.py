@@ -14,7 +14,7 @@ from tests.support import live
 from tests.support.live import Live
 from tests.support.scripted import Agent
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("home")]
 OUTAGE = "The service does not answer: reconnecting"
 
 
