@@ -139,7 +139,7 @@ class Box:
         self.control.assign(attempt, launch)
         return AttemptFolder(self.attempts, attempt)
 
-    def run(self, seconds: float = 60.0, **assigned: Any) -> tuple[AttemptFolder, Result]:
+    def run(self, seconds: float = 120.0, **assigned: Any) -> tuple[AttemptFolder, Result]:
         """Assigns, starts, and waits for the end."""
         folder = self.assign(**assigned)
         self.launcher.start(folder.attempt_id)
