@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from benchmarks import load, scheduling
+from benchmarks import first_step, load, scheduling
 from benchmarks.figure import Figure
 from benchmarks.http import KeepAliveConnection
 from benchmarks.stack import Stack, dumps, node_token
@@ -223,4 +223,7 @@ def _line_cost(lines: int = 50_000) -> float:
         return (time.perf_counter() - begin) / lines * 1e6
 
 
-ALL = (start_latency, drain, report_cost, ingest, polls, submissions, scheduling.passes, scheduling.policy_passes)
+ALL = (
+    *(start_latency, first_step.first_step, drain, report_cost, ingest, polls, submissions),
+    *(scheduling.passes, scheduling.policy_passes),
+)

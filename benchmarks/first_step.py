@@ -1,0 +1,119 @@
+"""From a submission to the end of the first DDP step of two ranks: by hand, from the queue, and from a fork server.
+
+The three in turn, since a machine is not equally fast for minutes.
+"""
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.figure import Figure
+from benchmarks.http import KeepAliveConnection
+from benchmarks.stack import Stack
+
+PROGRAM = """
+import time
+began = time.time()
+import torch, torch.distributed as dist
+dist.init_process_group("gloo")
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(64, 64))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+loss = model(torch.randn(8, 64)).square().mean()
+loss.backward()
+optimizer.step()
+loss.item()
+ended = time.time()
+if dist.get_rank() == 0:
+    print("moments", began, ended, flush=True)
+dist.destroy_process_group()
+"""
+THREADS = {"OMP_NUM_THREADS": "1"}
+#: Seconds until jobs of an environment start warm, at most.
+SERVER_S = 120.0
+#: Seconds to the first line of the script, and to the end of the first step.
+Moments = tuple[float, float]
+
+
+def first_step(stack: Stack, rounds: int = 5) -> Iterator[Figure]:
+    """Seconds to a script's first line and to the end of its first DDP step."""
+    connection = stack.connect()
+    taken: dict[str, list[Moments]] = {"by hand": [], "cold": [], "warm": []}
+    with tempfile.TemporaryDirectory(prefix="ty-bench-", dir="/tmp") as folder:
+        script = Path(folder) / "train.py"
+        script.write_text(PROGRAM)
+        _until_warm(stack, connection, folder)
+        for _ in range(rounds):
+            taken["by hand"].append(_by_hand(script))
+            for kind in ("cold", "warm"):
+                taken[kind].append(_job(stack, connection, folder, warm=kind == "warm"))
+    line, step = ({kind: statistics.median(each[at] for each in all_) for kind, all_ in taken.items()} for at in (0, 1))
+    for kind, target in (("cold", 1.02), ("warm", 0.10)):
+        yield Figure(
+            name=f"submit to first DDP step, {kind}", value=step[kind] * 1000, unit="ms",
+            target=f"<= {target:.2f} x", met=step[kind] <= target * step["by hand"],
+            baseline=step["by hand"] * 1000, against="torchrun by hand",
+        )  # fmt: skip
+        yield Figure(
+            name=f"submit to the script's first line, {kind}", value=line[kind] * 1000, unit="ms",
+            baseline=line["by hand"] * 1000, against="torchrun by hand",
+        )  # fmt: skip
+
+
+def _until_warm(stack: Stack, connection: KeepAliveConnection, folder: str) -> None:
+    until = time.monotonic() + SERVER_S
+    while time.monotonic() < until:
+        job = _submit(stack, connection, folder, warm=True)
+        if _was_warm(connection, job):
+            return
+        time.sleep(2)
+    raise RuntimeError("no job started warm")
+
+
+def _by_hand(script: Path) -> Moments:
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", str(script)]
+    before = time.time()
+    # Without a check: gloo aborts now and then when a process ends, after all that is measured.
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **THREADS})
+    return _moments(done.stdout, before)
+
+
+def _job(stack: Stack, connection: KeepAliveConnection, folder: str, *, warm: bool) -> Moments:
+    before = time.time()
+    job = _submit(stack, connection, folder, warm=warm)
+    if _was_warm(connection, job) is not warm:
+        raise RuntimeError(f"job {job} started {'cold' if warm else 'warm'}")
+    _, _, log = connection.request("GET", f"/api/v1/jobs/{job}/logs")
+    return _moments(log.decode(), before)
+
+
+def _submit(stack: Stack, connection: KeepAliveConnection, folder: str, *, warm: bool) -> str:
+    """Run the job to its end; return its id."""
+    job = stack.submit(
+        connection,
+        command=["python", "train.py"],
+        launcher="torchrun",
+        live=folder,
+        python=sys.executable,
+        resources={"gpus": 2},
+        env=THREADS,
+        warm_start=warm,
+    )
+    ended = stack.finished(connection, job)
+    if ended["state"] != "succeeded":
+        raise RuntimeError(f"job {job}: {ended['error']}")
+    return job
+
+
+def _was_warm(connection: KeepAliveConnection, job: str) -> bool:
+    (start,) = connection.json("GET", f"/api/v1/jobs/{job}/timing")["items"]
+    return bool(start["warm"])
+
+
+def _moments(text: str, before: float) -> Moments:
+    words = next(line for line in text.splitlines() if line.startswith("moments ")).split()
+    return float(words[1]) - before, float(words[2]) - before
