@@ -33,6 +33,7 @@ def test_a_token_signs_in_and_out(stranger: Page, live_service: Live) -> None:
 
 @pytest.mark.usefixtures("home")
 def test_a_session_that_ends_elsewhere_asks_to_sign_in(page: Page) -> None:
+    expect(page.get_by_text("Nothing has been submitted yet")).to_be_visible()  # no answer is under way any more
     page.context.clear_cookies()
     page.get_by_role("combobox", name="Search").fill("anything")
     expect(page.get_by_label("Token")).to_be_visible()
