@@ -3,6 +3,7 @@
 import hashlib
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -62,14 +63,23 @@ def test_curves_table_and_differences(page: Page, runs: list[int], tmp_path: Pat
     over.hover()
     expect(charts.first.locator(".chart-at")).to_contain_text("steps ")
     expect(charts.nth(1).locator(".chart-at")).to_contain_text("steps ")
-    box = until(over.bounding_box, what="the chart's place")  # it is made anew when the second run's points come
-    page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 10)
-    page.mouse.down()
-    page.mouse.move(box["x"] + box["width"] * 0.52, box["y"] + 10, steps=4)
-    page.mouse.up()
-    expect(page.get_by_role("button", name="Show all", exact=True)).to_be_visible()
+    show_all = page.get_by_role("button", name="Show all", exact=True)
+
+    def zoomed() -> bool:
+        """Drag over a part of the chart, made anew without it when the second run's points come."""
+        if (box := over.bounding_box()) is None:
+            return False
+        page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 10)
+        page.mouse.down()
+        page.mouse.move(box["x"] + box["width"] * 0.52, box["y"] + 10, steps=4)
+        page.mouse.up()
+        with suppress(AssertionError):
+            expect(show_all).to_be_visible(timeout=2_000)
+        return show_all.is_visible()
+
+    until(zoomed, what="a zoomed chart")
     expect(charts.first.locator(".chart-at")).to_contain_text(re.compile(r"step [\d,]+$"))
-    page.get_by_role("button", name="Show all", exact=True).click()
+    show_all.click()
 
     table = page.get_by_role("region", name="Runs and their metrics")
     cells = table.locator("tbody tr").first.locator("td.num")
