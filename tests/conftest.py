@@ -29,6 +29,7 @@ hypothesis.settings.load_profile("untimed")
 
 #: A test that takes so many seconds hangs, as a rule, and is soon ended: what its processes do is kept before.
 _HANGS_S = 200
+_UNIT = Path(__file__).parent / "unit"
 # It is of the whole run, whichever test spawns the first process.
 resource_tracker.ensure_running()
 
@@ -61,6 +62,17 @@ def pytest_collection() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Have what changes the machine's network wait for the browser's tests: Chromium drops what it loads meanwhile."""
+    items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    if item.get_closest_marker("interfaces"):
+        return 1
+    return 2 if item.path.is_relative_to(_UNIT) else 0
 
 
 @pytest.fixture(autouse=True)

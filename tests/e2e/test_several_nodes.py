@@ -17,7 +17,7 @@ from torchyard.recipe import Recipe
 from torchyard.states import JobState
 from trainer.run import run
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.e2e, pytest.mark.interfaces, pytest.mark.timeout(600)]
 SCRIPT = Path(__file__).parent / "scripts" / "nodes.py"
 #: On each node.
 GPUS = {"ddp": 2, "fsdp": 1}
