@@ -117,6 +117,28 @@ test("a tab hears of one user's jobs, for which the service is asked for all", a
   expect([events(one), events(other)]).toEqual([1, 3]);
 });
 
+test("what is followed is told by one request after the other", async () => {
+  const answers: (() => void)[] = [];
+  vi.stubGlobal("fetch", (address: string, { body }: { body: string }) => {
+    puts.push({ address, ...JSON.parse(body) as { topics: string[] } });
+    return new Promise((resolve) => answers.push(() => resolve({ ok: true })));
+  });
+  const [hub, one] = [new StreamHub(), tab()];
+  await opened(hub, [one, ["nodes"]]);
+  hub.receive(one, follow("nodes", "jobs"));
+  await settle();
+  hub.receive(one, follow("nodes", "jobs", "queue"));
+  await settle();
+  expect(puts.map(({ topics }) => topics)).toEqual([["nodes"]]);
+  answers[0]?.();
+  await settle();
+  expect(puts.map(({ topics }) => topics)).toEqual([["nodes"], ["nodes", "jobs", "queue"]]);
+  answers[1]?.();
+  await settle();
+  expect(one.told).toContainEqual({ kind: "started", topics: ["jobs", "queue"] });
+  expect(puts).toHaveLength(2);
+});
+
 test("one tab speaks for the browser, and only while none is in sight", async () => {
   const [hub, one, other] = [new StreamHub(), tab(), tab()];
   const speaking = () => [one, other].map(({ told }) => (

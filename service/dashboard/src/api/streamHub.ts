@@ -46,6 +46,8 @@ export class StreamHub {
   #heardAt = 0;
   #retry: ReturnType<typeof setTimeout> | undefined;
   #debounce: ReturnType<typeof setTimeout> | undefined;
+  #telling = false;
+  #again = false;
 
   constructor() {
     setInterval(() => this.#expire(), RETRY_MS);
@@ -141,8 +143,19 @@ export class StreamHub {
     for (const post of this.#tabs.keys()) post(message);
   }
 
-  /** Has the service follow what the tabs want. */
+  /** Has the service follow what the tabs want, by one request after another: of two at once either may count last. */
   async #follow(): Promise<void> {
+    this.#again = true;
+    if (this.#telling) return;
+    this.#telling = true;
+    while (this.#again) {
+      this.#again = false;
+      await this.#tell();
+    }
+    this.#telling = false;
+  }
+
+  async #tell(): Promise<void> {
     if (this.#tabs.size === 0) {
       this.#close();
       return;
@@ -155,6 +168,7 @@ export class StreamHub {
       method: "PUT",
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify({ topics: [...wanted] }),
+      signal: AbortSignal.timeout(SILENT_MS),
     }).catch(() => null);
     if (stream !== this.#stream) return;
     if (!answer?.ok) {
