@@ -5,7 +5,9 @@ Values are kept as hashes: addresses of databases hold passwords.
 
 import hashlib
 import json
+import logging
 from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +15,25 @@ from pydantic import BaseModel
 
 from torchyard import home, settingsfile
 
+_log = logging.getLogger(__name__)
+
 
 def publish(folder: Path, given: BaseModel, options: Collection[str]) -> None:
     """Write what this program has been given into its folder.
 
-    Settings that a variable or an option has said (`options`) are named: the file does not change them.
+    Settings that a variable or an option has said (`options`) are named: the file does not change them. A program on a
+    full disk runs all the same: then it takes away what it had published before.
     """
     names = type(given).model_fields
     fixed = sorted(name for name in names if name in options or settingsfile.is_set(name))
     said = {"values": _hashes(given), "fixed": fixed, "file": settingsfile.named()}
-    home.write_private(folder / home.IN_USE_FILE, json.dumps(said))
+    file = folder / home.IN_USE_FILE
+    try:
+        home.write_private(file, json.dumps(said))
+    except OSError as error:
+        _log.warning("yard config check cannot know what runs: %s", error)
+        with suppress(OSError):
+            file.unlink(missing_ok=True)
 
 
 def pending(folder: Path, fresh: BaseModel) -> settingsfile.Changes:

@@ -1,9 +1,10 @@
+import errno
 from pathlib import Path
 
 import pytest
 from pydantic import BaseModel, Field
 
-from torchyard import settings_in_use
+from torchyard import home, settings_in_use
 from torchyard.settingsfile import AT_ONCE, Changes
 
 
@@ -48,3 +49,14 @@ def test_a_program_that_reads_another_file_is_not_compared(tmp_path: Path, monke
 def test_a_program_that_has_said_nothing_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         settings_in_use.pending(tmp_path, Settings())
+
+
+def test_a_full_disk_stops_nobody_and_leaves_nothing_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings_in_use.publish(tmp_path, Settings(), ())
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(home, "write_private", full)
+    settings_in_use.publish(tmp_path, Settings(level=2), ())
+    assert not list(tmp_path.iterdir())
