@@ -3,6 +3,7 @@
 The three in turn, since a machine is not equally fast for minutes.
 """
 
+import json
 import os
 import statistics
 import subprocess
@@ -110,7 +111,8 @@ def _submit(stack: Stack, connection: KeepAliveConnection, folder: str, *, warm:
 
 
 def _was_warm(connection: KeepAliveConnection, job: str) -> bool:
-    (start,) = connection.json("GET", f"/api/v1/jobs/{job}/timing")["items"]
+    _, _, answer = connection.request("GET", f"/api/v1/jobs/{job}/timing")
+    (start,) = json.loads(answer)
     return bool(start["warm"])
 
 
