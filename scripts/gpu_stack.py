@@ -281,7 +281,8 @@ def framework(training: Framework) -> Callable[[bool], str]:
 
             undisturbed = user.succeeds(begin(user.copy(script)))
             job = begin(user.slowed(script))
-            ended = user.succeeds(stopping.preempted(user, job).resumed)
+            stopping.preempted(user, job)
+            ended = user.succeeds(job)
             step = yard.client.attempts(ended.id)[-1].resumed_from_step
             check(bool(step), "it began again from the start")
             sums = [re.findall(r"checksum of the weights:? (\S+)", user.log(each)) for each in (undisturbed, ended)]
@@ -319,9 +320,7 @@ def _by_hand() -> float:
 
 def _started(yard: Any, *, warm: bool) -> tuple[float, bool]:
     """Run a job; return its seconds to the first step, and whether it was forked from the server."""
-    other = {} if warm else {"COLD": str(time.time())}  # an environment that no server has
-    fields = {"launcher": "torchrun", "resources": {"gpus": 1}, "env": other}
-    job = spec(yard, programs.FIRST_STEP, **fields)
+    job = spec(yard, programs.FIRST_STEP, launcher="torchrun", resources={"gpus": 1}, warm_start=warm)
     ended = succeeded(yard, job)
     (timing,) = yard.client.timing(job.id)
     return float(word(yard, ended, "first").split()[1]) - ended.created_at.timestamp(), bool(timing.warm)
