@@ -64,5 +64,7 @@ def after(calls: Mapping[str, Then]) -> None:
         if module is not None:
             _do(call, module)
     later = {name: call for name, call in calls.items() if name not in sys.modules}
+    # A forked process has the finder of the one that it was forked from: two would ask each other without end.
+    sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__module__ != __name__]
     if later:
         sys.meta_path.insert(0, _Finder(later))
