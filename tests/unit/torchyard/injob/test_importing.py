@@ -55,3 +55,12 @@ def test_looking_for_it_is_no_import(package: str) -> None:
     assert importlib.util.find_spec(package) is not None
     assert importlib.util.find_spec("absent_framework") is None
     assert package not in sys.modules
+
+
+def test_a_forked_process_that_asks_again_has_it_done_once(package: str) -> None:
+    seen: list[ModuleType] = []
+    importing.after({package: lambda module: pytest.fail("of the process before")})
+    importing.after({package: seen.append})
+    assert not seen
+    assert importlib.import_module(package) is seen[0]
+    assert len(seen) == 1
