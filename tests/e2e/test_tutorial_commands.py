@@ -25,7 +25,10 @@ SHELL = [block for block in BLOCKS if block.language == "sh"]
 #: What is smaller here than on the page: one process, timed once. `test_strategies.py` compares it with ranks.
 SMALLER = {"yard bench strategies": " --steps 1 --gpus 1 --no-open -- --repeats 1 --warm-up 0"}
 #: What the page says that PyTorch's launchers give a rank. `tests/integration/docs` runs trainings off the queue.
-WHO = "import os, sys\nprint('rank', os.environ['LOCAL_RANK'], 'of', os.environ['WORLD_SIZE'], *sys.argv[1:])\n"
+#: One write a line: ranks by hand share a pipe, where an unbuffered `print` of several words is torn apart.
+WHO = """import os, sys
+sys.stdout.write(" ".join(["rank", os.environ["LOCAL_RANK"], "of", os.environ["WORLD_SIZE"], *sys.argv[1:]]) + "\\n")
+"""
 LAUNCHERS = {"python -m torch.distributed.launch": " --local-rank={}", "torchrun": ""}
 
 
