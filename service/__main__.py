@@ -21,6 +21,7 @@ from service.api import openapi, sign_in_socket
 from service.app import bare, create_app
 from service.bootstrap import NewerSchemaError
 from service.db.engine import Database
+from service.db.sole_service import SecondServiceError, sole_service
 from service.errors import ProblemError
 from service.reload import publish, reload
 from service.secrets import store
@@ -76,7 +77,7 @@ async def _serve(settings: ServiceSettings) -> None:
                 print(f"ready {url}", flush=True)  # noqa: T201  what `yard up` and the tests wait for
                 await serving
         await serving
-    home.address_file().unlink(missing_ok=True)
+    home.remove_address()
 
 
 @asynccontextmanager
@@ -129,8 +130,9 @@ def _run(settings: ServiceSettings) -> int:
         return 2
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     try:
-        uvloop.run(_serve(settings))
-    except (NewerSchemaError, OSError) as error:
+        with sole_service(settings.database_url):
+            uvloop.run(_serve(settings))
+    except (NewerSchemaError, SecondServiceError, OSError) as error:
         print(f"The service cannot start: {error}", file=sys.stderr)  # noqa: T201
         return 1
     return 0

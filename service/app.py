@@ -3,6 +3,7 @@
 import threading
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -51,8 +52,9 @@ from service.identity.sign_in_limits import SignInLimits
 from service.infra.broker_accounts import BrokerAccounts
 from service.infra.dispatch import Dispatcher
 from service.infra.effects import Effects
-from service.infra.hub import Hub
+from service.infra.hub import ANY, Hub
 from service.infra.observability import Counted, Counters
+from service.infra.relay import SCHEDULER, TOKENS, Relay
 from service.scheduler_cache.load import Loader
 from service.secrets import store as secret_store
 from service.settings import ServiceSettings
@@ -133,10 +135,13 @@ def create_app(settings: ServiceSettings) -> FastAPI:
         wake_scheduler=woken.set,
     )
     spans = SpanExporter(settings.otlp_endpoint, db) if settings.otlp_endpoint else None
-    db.on_commit(Effects(ctx.hub, dispatcher, woken.set, spans.put if spans else None).fire)
+    app.state.relay = relay = None if db.is_sqlite else Relay(settings.database_url, lambda topics: _heard(app, topics))
+    tell_others = relay.tell if relay else None
+    db.on_commit(Effects(ctx.hub, dispatcher, woken.set, spans.put if spans else None, tell_others).fire)
     counters.watch(db, dispatcher)
     app.state.context, app.state.woken, app.state.counters, app.state.spans = ctx, woken, counters, spans
-    app.state.tokens = Tokens(db, ctx.now_us, ctx.monotonic, settings.visibility)
+    forgotten = partial(relay.tell, TOKENS) if relay else lambda: None
+    app.state.tokens = Tokens(db, ctx.now_us, ctx.monotonic, settings.visibility, forgotten)
     app.state.codes, app.state.publisher = Codes(ctx.monotonic), Publisher(ctx)
     secret_store.report_unreadable(db, ctx.secret_keys)
     app.state.open_streams = OpenStreams(settings.streams_per_user)
@@ -152,6 +157,15 @@ def create_app(settings: ServiceSettings) -> FastAPI:
     return app
 
 
+def _heard(app: FastAPI, topics: frozenset[str]) -> None:
+    """Take up what other services on the database have changed."""
+    app.state.context.hub.notify(*topics)
+    if not topics.isdisjoint({SCHEDULER, ANY}):
+        app.state.woken.set()
+    if not topics.isdisjoint({TOKENS, ANY}):
+        app.state.tokens.drop()
+
+
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS
@@ -160,6 +174,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         stack.callback(ctx.db.dispose)
         stack.callback(refusals.flush, ctx.db, app.state.refusals)
         stack.enter_context(ctx.dispatcher)
+        if app.state.relay is not None:
+            stack.enter_context(app.state.relay)
         if app.state.spans is not None:
             stack.enter_context(app.state.spans)
         stack.enter_context(background.running(ctx, app.state.woken, app.state.counters))

@@ -23,7 +23,7 @@ class ServiceSettings:
     """Places, addresses and time-outs (in seconds) of one service; those marked `AT_ONCE` change while it runs."""
 
     data: Path
-    """Folder of the database (SQLite) and the artifacts."""
+    """Folder of the database (SQLite), the artifacts and the secrets' key; services on one database share it."""
     database_url: str
     broker_url: str
     host: str = "127.0.0.1"
@@ -144,7 +144,7 @@ class ServiceSettings:
 
     @classmethod
     def _of(cls, found: "ServiceEnvironment", options: Mapping[str, Any]) -> "ServiceSettings":
-        data = home.root() / "service"
+        data = found.data.absolute() if found.data else home.root() / "service"
         return cls(
             data=data,
             given=found,
@@ -241,6 +241,11 @@ class ServiceEnvironment(BaseSettings):
 
     database_url: str | None = Field(
         default=None, description="Database; without it an SQLite file in `TORCHYARD_HOME`."
+    )
+    data: Path | None = Field(
+        default=None,
+        description="Folder of what is stored: artifacts, the key of secrets, SQLite's database. Replicas share it. "
+        "Without it `service` in `TORCHYARD_HOME`.",
     )
     redis_url: str = Field(
         default="redis://127.0.0.1:6379/0", description="Redis; `yard up` starts its own where this is not set."

@@ -111,6 +111,12 @@ def write_address(url: str) -> None:
     write_private(address_file(), json.dumps({"url": url, "pid": os.getpid()}))
 
 
+def remove_address() -> None:
+    """Take back what this process has told; another service of the home may have told its own since."""
+    if (read_address() or {}).get("pid") == os.getpid():
+        address_file().unlink(missing_ok=True)
+
+
 def read_address() -> dict[str, Any] | None:
     """Read the address of the running service; None where none has run."""
     try:

@@ -13,7 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from service.api import sse
 from service.context import Context
 from service.identity.callers import Caller
-from service.infra.hub import Listener
+from service.infra.hub import ANY, Listener
 from service.jobs import queries
 from service.telemetry import logs
 from torchyard.ids import JobId
@@ -139,8 +139,8 @@ def _tell(ctx: Context, caller: Caller, topics: frozenset[str]) -> list[bytes]:
     jobs = sorted({JobId(topic.partition(":")[2]) for topic in topics if topic.startswith(("job:", "metrics:"))})
     few = jobs if len(jobs) <= MAX_JOBS else []
     told = [sse.event("job", job) for job in queries.versions_of(ctx.db, caller, few)] if few else []
-    if not topics.isdisjoint({"jobs", "queue"}) or len(jobs) > MAX_JOBS:
+    if not topics.isdisjoint({"jobs", "queue", ANY}) or len(jobs) > MAX_JOBS:
         told.append(sse.event("jobs", {}))
-    if any(topic.startswith("node:") for topic in topics):
+    if any(topic == ANY or topic.startswith("node:") for topic in topics):
         told.append(sse.event("nodes", {}))
     return told

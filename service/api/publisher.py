@@ -28,7 +28,7 @@ from service.context import Context
 from service.db.records.jobs import JobOwner
 from service.errors import ProblemError, not_found
 from service.identity.callers import Caller
-from service.infra.hub import Listener
+from service.infra.hub import ANY, Listener
 from service.jobs import queries
 from service.telemetry import metrics
 from torchyard import api
@@ -132,6 +132,8 @@ class Publisher:
                 while self._subscribers and not self._listener.closing:
                     wait_s = 0.0 if self._joining else throttle.wait_s(self._ctx.monotonic(), sse.PING_S)
                     woken = await self._listener.wait(wait_s) if wait_s else frozenset[str]()
+                    if ANY in woken:  # nobody knows what was missed: browsers begin anew, which reads it all
+                        return
                     throttle.add("nodes" if topic.startswith("node:") else topic for topic in sorted(woken))
                     await self._catch_up()
                     await self._publish(throttle.take(self._ctx.monotonic()))

@@ -15,6 +15,8 @@ from service.infra.threads import Repeated
 
 SCHEDULE_S = 1.0
 MONITOR_S = 1.0
+#: The database hears of the leader at least so often, however long a pass takes.
+LEAD_S = 1.0
 HOUSEKEEPING_S = 300.0
 #: Stored bytes are compared with the files for the first time so long after the start, then every day.
 FIRST_COMPARISON_US = 3_600_000_000
@@ -24,6 +26,7 @@ FIRST_COMPARISON_US = 3_600_000_000
 def running(ctx: Context, woken: threading.Event, counters: Counters) -> Iterator[None]:
     """Start the loops and end them with the block; `woken` is what ``ctx.wake_scheduler`` sets."""
     leader = Leader(ctx.db)
+    counters.leads.set_function(lambda: leader.is_known_to_lead)
     scheduler, monitor = Scheduler(ctx, leader, counters), Monitor(ctx, leader)
 
     compare_us = ctx.now_us() + FIRST_COMPARISON_US
@@ -40,6 +43,7 @@ def running(ctx: Context, woken: threading.Event, counters: Counters) -> Iterato
                 compare_us = ctx.now_us() + housekeeping.DAY_US
 
     loops = [
+        Repeated("leader", leader.leads, every_s=LEAD_S, failed=counters.monitor_errors.inc),
         Repeated("scheduler", scheduler.run, every_s=SCHEDULE_S, failed=counters.scheduler_errors.inc, woken=woken),
         Repeated("monitor", monitor.run, every_s=MONITOR_S, failed=counters.monitor_errors.inc),
         Repeated("housekeeping", clean, every_s=HOUSEKEEPING_S, failed=counters.housekeeping_errors.inc),

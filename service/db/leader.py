@@ -9,6 +9,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from service.db.engine import Database
 
+#: Seconds without a word of the leader after which the database ends its session, and with it the lead. `leads` is
+#: asked every second: only a process that is stopped, a machine that is gone or a network that is cut says nothing.
+SILENCE_S = 3.0
 #: The advisory lock's number: "TorchYrd" read as an integer.
 LOCK = int.from_bytes(b"TorchYrd", "big") >> 1
 
@@ -16,8 +19,9 @@ _log = logging.getLogger(__name__)
 
 
 class Leader:
-    """An advisory lock of PostgreSQL, which ends with the connection that holds it. On SQLite there is one service
-    only, so it always leads. Any thread may ask.
+    """An advisory lock of PostgreSQL, which ends with the connection that holds it: at once with the process, and after
+    `SILENCE_S` without a word. Who has lost the lead and does not know it yet does no harm: each decision is a
+    compare-and-set on rows. On SQLite there is one service only, so it always leads. Any thread may ask.
     """
 
     def __init__(self, db: Database) -> None:
@@ -27,6 +31,11 @@ class Leader:
         #: How often this service has taken the lead.
         self.terms = 0
 
+    @property
+    def is_known_to_lead(self) -> bool:
+        """True if it led when it was asked last."""
+        return self._db.is_sqlite or self._connection is not None
+
     def leads(self) -> bool:
         """Tell whether this service leads now; take the lead if nobody has it."""
         if self._db.is_sqlite:
@@ -35,7 +44,7 @@ class Leader:
             try:
                 return self._still_leads() or self._try()
             except SQLAlchemyError as error:
-                _log.warning("cannot tell whether this service leads: %s", error)
+                _log.warning("this service cannot tell whether it leads, and does not for now: %s", error)
                 self._drop()
                 return False
 
@@ -59,8 +68,10 @@ class Leader:
     def _try(self) -> bool:
         connection = self._db.engine.connect().execution_options(isolation_level="AUTOCOMMIT")
         if connection.scalar(text("SELECT pg_try_advisory_lock(:lock)"), {"lock": LOCK}):
+            connection.execute(text(f"SET idle_session_timeout = {round(SILENCE_S * 1000)}"))
             self._connection = connection
             self.terms += 1
+            _log.info("this service schedules and watches now")
             return True
         connection.close()
         return False

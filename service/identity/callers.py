@@ -114,15 +114,24 @@ class _Entry:
 
 
 class Tokens:
-    """Find the caller of a secret; revoked tokens stop counting at once in this process."""
+    """Find the caller of a secret; revoked tokens stop counting at once in this process.
+
+    `forgotten` tells the other services on the database to `drop` what they remember.
+    """
 
     def __init__(
-        self, db: Database, now_us: Callable[[], int], monotonic: Callable[[], float], visibility: Visibility
+        self,
+        db: Database,
+        now_us: Callable[[], int],
+        monotonic: Callable[[], float],
+        visibility: Visibility,
+        forgotten: Callable[[], object] = lambda: None,
     ) -> None:
         self._db = db
         self._visibility = visibility
         self._now_us = now_us
         self._monotonic = monotonic
+        self._forgotten = forgotten
         self._cache: dict[str, _Entry] = {}
         self._lock = threading.Lock()
         self._generation = 0
@@ -130,10 +139,15 @@ class Tokens:
     def set_visibility(self, visibility: Visibility) -> None:
         """Let this count for projects that do not say it themselves."""
         self._visibility = visibility
-        self.forget()
+        self.drop()
 
     def forget(self) -> None:
-        """Drop what is cached: called after every change of tokens or users."""
+        """Drop what is cached, here and elsewhere: called after every change of tokens or users."""
+        self.drop()
+        self._forgotten()
+
+    def drop(self) -> None:
+        """Drop what is cached here."""
         with self._lock:
             self._generation += 1
             self._cache.clear()

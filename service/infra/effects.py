@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from service.db.unit_of_work import UnitOfWork
 from service.infra.dispatch import Dispatcher
 from service.infra.hub import Hub
+from service.infra.relay import SCHEDULER
 from torchyard.ids import AttemptId
 
 
@@ -18,6 +19,8 @@ class Effects:
     wake_scheduler: Callable[[], None]
     trace: Callable[[AttemptId], None] | None = None
     """Traces the starts of attempts, if anybody does."""
+    tell_others: Callable[..., None] | None = None
+    """Tells topics to the other services on the database, where there may be some."""
 
     def fire(self, unit: UnitOfWork) -> None:
         """Do all that a committed unit of work has asked for."""
@@ -26,6 +29,8 @@ class Effects:
         for node in unit.nudges:
             self.dispatcher.nudge(node)
         self.hub.notify(*unit.topics)
+        if self.tell_others is not None:
+            self.tell_others(*unit.topics, *([SCHEDULER] if unit.scheduler else []))
         if self.trace is not None:
             for attempt_id in unit.starts:
                 self.trace(attempt_id)

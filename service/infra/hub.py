@@ -1,7 +1,8 @@
 """Wake-ups within the process: writers notify a topic, followers wake.
 
 A topic is a word such as ``job:<id>``, ``jobs`` or ``logs:<attempt>``. Nothing is carried and nothing is kept: whoever
-wakes reads the database. Wake-ups that arrive before a follower looks are one wake-up.
+wakes reads the database. Wake-ups that arrive before a follower looks are one wake-up. Wake-ups of other services on
+the database come in by `service.infra.relay`.
 """
 
 import asyncio
@@ -10,7 +11,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
-#: At the end of a listened topic: all that begin so.
+#: At the end of a listened topic: all that begin so. As a topic that is notified: anything may have changed.
 ANY = "*"
 
 
@@ -68,6 +69,8 @@ class Hub:
             listener.wake(topic)
 
     def _followers(self, topic: str) -> set[Listener]:
+        if topic == ANY:
+            return set().union(*self._listeners.values())
         group = topic.partition(":")[0] + ":" + ANY
         return self._listeners.get(topic, set()) | self._listeners.get(group, set())
 

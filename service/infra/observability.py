@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from sqlalchemy import Connection, func, select
@@ -37,6 +37,7 @@ class Counters:
         )
         for kind in ("avoidable", "kept", "reserved"):
             self.idle.labels(kind)
+        self.leads = Gauge("torchyard_leads", "1 on the service that schedules and watches.", registry=self.registry)
         self.scheduler_errors = self._counter("torchyard_scheduler_errors", "Scheduling passes that failed.")
         self.monitor_errors = self._counter("torchyard_monitor_errors", "Rounds of the monitor that failed.")
         self.housekeeping_errors = self._counter("torchyard_housekeeping_errors", "Rounds of housekeeping that failed.")

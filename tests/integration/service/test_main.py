@@ -1,6 +1,7 @@
 """``python -m service`` as a process."""
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -63,6 +64,18 @@ def test_a_taken_port_is_said(yard_home: Path) -> None:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 1
     assert "cannot start" in done.stderr
+
+
+def test_a_second_service_on_one_sqlite_database_is_refused(yard_home: Path, tmp_path: Path) -> None:
+    url = f"sqlite:///{yard_home / 'x.db'}"
+    with process(url, yard_home) as (first, address):
+        environment = {**os.environ, "TORCHYARD_HOME": str(tmp_path / "other"), "TORCHYARD_DATABASE_URL": url}
+        command = [sys.executable, "-m", "service", "--port", "0"]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert f"process {first.pid} serves the SQLite database" in done.stderr
+        assert "TORCHYARD_DATABASE_URL" in done.stderr
+        assert home.read_address() == {"url": address, "pid": first.pid}
 
 
 @pytest.fixture

@@ -28,13 +28,17 @@ class Receiver:
     def trace(self, attempt_id: str) -> None:
         self.told.append(("trace", attempt_id))
 
+    def tell(self, *topics: str) -> None:
+        self.told.append(("tell", *topics))
+
     def wake(self) -> None:
         self.told.append(("wake",))
 
 
 def test_each_effect_reaches_its_receiver_once() -> None:
     receiver = Receiver()
-    effects = Effects(cast("Hub", receiver), cast("Dispatcher", receiver), receiver.wake, receiver.trace)
+    hub, dispatcher = cast("Hub", receiver), cast("Dispatcher", receiver)
+    effects = Effects(hub, dispatcher, receiver.wake, receiver.trace, receiver.tell)
     with create_engine("sqlite://").connect() as tx:
         unit = UnitOfWork(tx, 0)
         unit.tell_job("job-1")
@@ -48,6 +52,7 @@ def test_each_effect_reaches_its_receiver_once() -> None:
         ("launch", "far", "att-1"),
         ("nudge", "box"),
         ("notify", "job:job-1", "jobs", "node:box", "queue"),
+        ("tell", "job:job-1", "jobs", "node:box", "queue", "scheduler"),
         ("trace", "att-2"),
         ("wake",),
     ]

@@ -2,7 +2,7 @@ import asyncio
 import threading
 import time
 
-from service.infra.hub import Hub, Listener
+from service.infra.hub import ANY, Hub, Listener
 
 
 def test_a_notification_from_another_thread_wakes_a_listener() -> None:
@@ -34,6 +34,16 @@ def test_a_group_of_topics_can_be_followed() -> None:
             return await listener.wait(60)
 
     assert asyncio.run(follow()) == {"job:1", "job:2"}
+
+
+def test_that_anything_may_have_changed_wakes_everybody() -> None:
+    async def follow() -> list[frozenset[str]]:
+        hub = Hub()
+        async with hub.listen("job:1") as one, hub.listen("node:*") as other:
+            hub.notify(ANY)
+            return [await one.wait(60), await other.wait(60)]
+
+    assert asyncio.run(follow()) == [{ANY}, {ANY}]
 
 
 def test_nothing_is_kept_of_listeners_that_left() -> None:
