@@ -4,8 +4,10 @@ import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Link } 
 import { parseCompare } from "./compare/search";
 import { HomePage } from "./home/HomePage";
 import { parseChartSettings } from "./lib/chartSettings";
+import { retried } from "./lib/load";
 import { parseSearch, parseSubmit } from "./lib/search";
 import { parseSweep } from "./sweep/search";
+import { Failed } from "./ui/Failed";
 import { Root } from "./ui/Frame";
 
 function Nowhere() {
@@ -28,7 +30,7 @@ const homeRoute = createRoute({
 
 /** A page that is loaded when it is asked for; its own styles follow those that pages share. */
 function page<Module extends object, Name extends keyof Module>(load: () => Promise<Module>, name: Name) {
-  return lazyRouteComponent(async () => (await Promise.all([import("./styles/pages"), load()]))[1], name);
+  return lazyRouteComponent(async () => (await Promise.all([retried(() => import("./styles/pages")), retried(load)]))[1], name);
 }
 
 const jobPage = page(() => import("./job/JobPage"), "JobPage");
@@ -97,7 +99,7 @@ const routeTree = rootRoute.addChildren([
   compareRoute, submitRoute, sharedRoute,
 ]);
 
-export const router = createRouter({ routeTree, defaultPreload: "intent" });
+export const router = createRouter({ routeTree, defaultPreload: "intent", defaultErrorComponent: Failed });
 
 declare module "@tanstack/react-router" {
   interface Register {

@@ -1,7 +1,7 @@
 import { t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import { lazy, Suspense, useMemo, useState } from "react";
+import { useMemo, useState } from "react";
 
 import { MOST_RUNS, useExtremes, useRuns } from "../api/compare";
 import type { Job } from "../api/types";
@@ -11,6 +11,7 @@ import { coordinatesOf } from "../lib/coordinates";
 import type { Ends } from "../lib/ends";
 import { metricsOfRuns, parseRefs, toRuns } from "../lib/runs";
 import type { Axis } from "../lib/series";
+import { later } from "../ui/later";
 import { Notice } from "../ui/Notice";
 import { Panel } from "../ui/Panel";
 import { Segments } from "../ui/Segments";
@@ -26,7 +27,7 @@ import type { CompareSearch } from "./search";
 import { useSettledView } from "./useSettledView";
 import { View } from "./view";
 
-const ParallelPanel = lazy(() => import("./ParallelPanel"));
+const ParallelPanel = later(() => import("./ParallelPanel"), "default");
 const AXES = [{ key: "step", label: t`Steps` }, { key: "time", label: t`Time` }] as const;
 const SCALES = [
   { key: "linear", label: t`Linear` }, { key: "log", label: t({ message: "Log", context: "scale" }) },
@@ -191,16 +192,14 @@ function Compared({ jobs, search, onSearch, onRemove }: Props) {
         </p>
       </Panel>
       {jobs.length > 1 && (
-        <Suspense>
-          <ParallelPanel
-            coordinates={coordinates}
-            runs={runs}
-            brushes={draft ?? brushes}
-            selected={drawn}
-            onBrush={onBrush}
-            onAxes={onAxes}
-          />
-        </Suspense>
+        <ParallelPanel
+          coordinates={coordinates}
+          runs={runs}
+          brushes={draft ?? brushes}
+          selected={drawn}
+          onBrush={onBrush}
+          onAxes={onAxes}
+        />
       )}
       <Notice error={extremes.error} />
       <RunsTable

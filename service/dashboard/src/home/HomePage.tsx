@@ -1,14 +1,14 @@
 import { Trans } from "@lingui/react/macro";
-import { lazy, Suspense } from "react";
 
 import { useSettings } from "../api/session";
+import { later } from "../ui/later";
 import { useTitle } from "../ui/useTitle";
 import { Attention } from "./Attention";
 import { Lanes } from "./Lanes";
 import { Mine } from "./Mine";
 import { useHours } from "./useHours";
 
-const Jobs = lazy(async () => ({ default: (await import("../jobs/Jobs")).Jobs }));
+const Jobs = later(() => import("../jobs/Jobs"), "Jobs");
 
 /** The live box: the viewer's jobs, what is wrong, who has what, and all jobs. */
 export function HomePage() {
@@ -23,7 +23,7 @@ export function HomePage() {
         <Attention />
       </div>
       <Lanes hours={hours} onHours={setHours} />
-      <Suspense><Jobs /></Suspense>
+      <Jobs />
     </>
   );
 }

@@ -1,6 +1,6 @@
 import { Trans } from "@lingui/react/macro";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
-import { lazy, Suspense, useMemo, useState } from "react";
+import { useMemo, useState } from "react";
 
 import { useSettings } from "../api/session";
 import { useCounts, useFacets } from "../api/table";
@@ -11,14 +11,15 @@ import { type Order, orderOf } from "../lib/orders";
 import { maySubmitAnywhere } from "../lib/rights";
 import type { JobsSearch } from "../lib/search";
 import { byFacet, byState, type Counts, type Section } from "../lib/sections";
+import { later } from "../ui/later";
 import { Notice } from "../ui/Notice";
 import { FirstJob, NothingFound } from "./Empty";
 import { JobsTable } from "./JobsTable";
 import { SearchBox } from "./SearchBox";
 import { StateTabs } from "./StateTabs";
 
-const TableTools = lazy(async () => ({ default: (await import("./TableTools")).TableTools }));
-const Views = lazy(async () => ({ default: (await import("./Views")).Views }));
+const TableTools = later(() => import("./TableTools"), "TableTools");
+const Views = later(() => import("./Views"), "Views");
 
 /** All jobs, as the address asks for them. */
 export function Jobs() {
@@ -53,21 +54,19 @@ export function Jobs() {
       </div>
       <div className="jobs-tools">
         <SearchBox value={text} metrics={metrics} complaints={complaints} onChange={(q) => set({ q })} />
-        <Suspense>
-          <TableTools
-            by={search.by}
-            order={order}
-            columns={columns}
-            metrics={metrics}
-            onBy={(by) => set({ by })}
-            onOrder={setOrder}
-            onColumns={(next) => {
-              rememberColumns(next.join(","));
-              set({ columns: next.join(",") });
-            }}
-          />
-          <Views user={user} search={search} onOpen={(view) => void navigate({ search: view })} />
-        </Suspense>
+        <TableTools
+          by={search.by}
+          order={order}
+          columns={columns}
+          metrics={metrics}
+          onBy={(by) => set({ by })}
+          onOrder={setOrder}
+          onColumns={(next) => {
+            rememberColumns(next.join(","));
+            set({ columns: next.join(",") });
+          }}
+        />
+        <Views user={user} search={search} onOpen={(view) => void navigate({ search: view })} />
       </div>
       <Notice error={counts.error ?? facets.error} />
       {sections?.length === 0 && <Nothing searched={text !== ""} onClear={() => set({ q: undefined })} />}

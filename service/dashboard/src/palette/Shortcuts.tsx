@@ -1,11 +1,12 @@
 import { t } from "@lingui/core/macro";
 import { useNavigate } from "@tanstack/react-router";
-import { lazy, Suspense, useEffect, useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 
+import { later } from "../ui/later";
 import { askedBy } from "./keys";
 
-const Palette = lazy(() => import("./Palette"));
-const Help = lazy(() => import("./Help"));
+const Palette = later(() => import("./Palette"), "default");
+const Help = later(() => import("./Help"), "default");
 
 /** How long after `g` a second key counts, in milliseconds. */
 const SECOND_KEY_MS = 1_500;
@@ -40,10 +41,8 @@ export function Shortcuts() {
           <circle cx="8.5" cy="8.5" r="5.5" strokeWidth="1.7" /><path d="m13 13 5 5" strokeWidth="1.7" />
         </svg>
       </button>
-      <Suspense fallback={null}>
-        {open === "palette" && <Palette onClose={() => setOpen(null)} onHelp={() => setOpen("help")} />}
-        {open === "help" && <Help onClose={() => setOpen(null)} />}
-      </Suspense>
+      {open === "palette" && <Palette onClose={() => setOpen(null)} onHelp={() => setOpen("help")} />}
+      {open === "help" && <Help onClose={() => setOpen(null)} />}
     </>
   );
 }

@@ -1,13 +1,13 @@
 import { t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
 import { Link, Outlet, useLocation } from "@tanstack/react-router";
-import { lazy, Suspense } from "react";
 
 import { useLive } from "../api/live";
 import { useOutage } from "../api/outage";
 import { mayAdminister, useSettings, useSignOut } from "../api/session";
 import { Shortcuts } from "../palette/Shortcuts";
 import { LanguageSwitch } from "./LanguageSwitch";
+import { later } from "./later";
 import { Notice } from "./Notice";
 import { NoticeBanner } from "./NoticeBanner";
 import { OutageBanner } from "./OutageBanner";
@@ -15,9 +15,9 @@ import { type PageLink, pagesOf } from "./pages";
 import { ThemeToggle } from "./ThemeToggle";
 import { useNarrow } from "./useNarrow";
 
-const Bell = lazy(() => import("../bell/Bell"));
-const SignIn = lazy(async () => ({ default: (await import("../session/SignIn")).SignIn }));
-const PageMenu = lazy(() => import("./PageMenu"));
+const Bell = later(() => import("../bell/Bell"), "default");
+const SignIn = later(() => import("../session/SignIn"), "SignIn");
+const PageMenu = later(() => import("./PageMenu"), "default");
 
 /** Every page; one of a public link asks for no sign-in and leads nowhere else. */
 export function Root() {
@@ -31,7 +31,7 @@ function Frame() {
   const outage = useOutage();
   const narrow = useNarrow();
   useLive(settings.data?.user.id);
-  if (settings.data === null) return <Suspense><SignIn /></Suspense>;
+  if (settings.data === null) return <SignIn />;
   if (settings.data === undefined) return <main className="page"><Notice error={settings.error} /></main>;
   const pages = pagesOf(mayAdminister(settings.data));
   return (
@@ -64,10 +64,10 @@ function Person({ name, pages }: { name: string; pages: readonly PageLink[] | nu
   return (
     <div className="person">
       <Shortcuts />
-      <Suspense fallback={null}><Bell key={name} user={name} /></Suspense>
+      <Bell key={name} user={name} />
       {pages === null
         ? <Account name={name} />
-        : <Suspense fallback={null}><PageMenu pages={pages} name={name} /></Suspense>}
+        : <PageMenu pages={pages} name={name} />}
     </div>
   );
 }

@@ -1,0 +1,83 @@
+"""Parts that are loaded when they are shown: one that fails is tried again, and missed in so many words."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, Route, expect
+
+from tests.e2e.dashboard.test_accessibility import faults
+from tests.support.live import Live
+
+pytestmark = pytest.mark.browser
+JOBS = re.compile(r"/assets/Jobs-[^/]+\.js")
+PALETTE = re.compile(r"/assets/Palette-[^/]+\.js")
+JOB_PAGE = re.compile(r"/assets/JobPage-[^/]+\.(js|css)")
+HOME_PAGE = re.compile(r"/$")
+
+
+@pytest.fixture
+def page(browser: Browser, live_service: Live) -> Iterator[Page]:
+    """A signed-in page, whose console may say what could not be loaded."""
+    context = browser.new_context(base_url=live_service.url)
+    answer = context.request.post("/api/v1/session", data={"token": live_service.admin_token})
+    assert answer.ok, answer.text()
+    yield context.new_page()
+    context.close()
+
+
+def abort_first(page: Page, pattern: re.Pattern[str]) -> list[str]:
+    """Abort the first request for each file; the list is of all that were asked for."""
+    asked: list[str] = []
+
+    def answer(route: Route) -> None:
+        asked.append(route.request.url)
+        if asked.count(route.request.url) > 1:
+            route.continue_()
+        else:
+            route.abort()
+
+    page.route(pattern, answer)
+    return asked
+
+
+def test_part_that_fails_once_is_loaded_again(page: Page, submit: Callable[..., dict[str, Any]]) -> None:
+    submit(name="resnet")
+    asked = [abort_first(page, JOBS), abort_first(page, JOB_PAGE)]
+    page.goto("/")
+    page.get_by_role("link", name="1 resnet").click()
+    expect(page.get_by_role("heading", name="resnet")).to_be_visible()
+    assert all(len(files) > len(set(files)) > 0 for files in asked)
+    styled = "Array.from(document.styleSheets, ({href}) => href).filter((href) => href?.includes('JobPage-'))"
+    wanted = {file for file in asked[1] if file.endswith(".css")}
+    assert set(page.evaluate(styled)) == wanted
+
+
+def test_part_that_cannot_be_loaded_is_told_with_a_way_to_reload(page: Page) -> None:
+    for pattern in (JOBS, PALETTE):
+        page.route(pattern, lambda route: route.abort())
+    page.goto("/")
+    missing = page.get_by_role("main").get_by_role("alert")
+    expect(missing).to_have_text("This part of the page could not be loaded.Reload")
+    page.keyboard.press("Control+k")
+    expect(page.get_by_role("banner").get_by_role("alert")).to_be_in_viewport()
+    assert faults(page) == []
+    page.unroute(JOBS)
+    missing.get_by_role("button", name="Reload").click()
+    expect(page.get_by_role("heading", name="Jobs")).to_be_visible()
+    expect(page.get_by_role("alert")).to_have_count(0)
+
+
+def test_page_of_a_version_that_is_gone_is_told_so(page: Page, submit: Callable[..., dict[str, Any]]) -> None:
+    submit(name="resnet")
+    page.goto("/")
+    expect(page.get_by_role("heading", name="Jobs")).to_be_visible()
+    newer = '<script type="module" crossorigin src="/assets/index-newer.js"></script>'
+    page.route(HOME_PAGE, lambda route: route.fulfill(content_type="text/html", body=newer))
+    page.route(JOB_PAGE, lambda route: route.fulfill(status=404))
+    page.get_by_role("link", name="1 resnet").click()
+    expect(page.get_by_role("alert")).to_contain_text("TorchYard was updated.")
+    page.unroute_all()
+    page.get_by_role("button", name="Reload").click()
+    expect(page.get_by_role("heading", name="resnet")).to_be_visible()
