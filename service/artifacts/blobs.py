@@ -4,7 +4,7 @@ from collections.abc import AsyncIterable, Callable, Collection, Iterable
 from typing import Any
 
 from anyio import to_thread
-from sqlalchemy import ColumnElement, Connection, delete, exists, or_, select
+from sqlalchemy import ColumnElement, Connection, Integer, cast, delete, exists, func, or_, select
 
 from service.db.chunks import chunks
 from service.db.engine import Database
@@ -13,6 +13,8 @@ from service.db.upsert import insert
 from service.errors import ProblemError
 from service.storage.store import BlobStore, Upload, is_hash
 
+#: First number of the advisory locks on blobs: "blob", read as an integer.
+_LOCKS = int.from_bytes(b"blob", "big")
 #: Bytes that are written to disk at once.
 _BUFFER = 2**20
 
@@ -68,7 +70,8 @@ def take_over(
 
 
 def _insert(db: Database, store: BlobStore, sha256: str, size: int, now: int, user_id: str | None) -> None:
-    with store.lock(sha256), db.write() as tx:
+    with db.write() as tx:
+        _hold(tx, sha256)
         if not store.has(sha256):  # `collect` removed the same blob's older copy, and with it this one
             raise ProblemError("unavailable", f"Blob {sha256} was removed while it arrived: send it again.")
         values = {"sha256": sha256, "size": size, "created_us": now}
@@ -76,6 +79,15 @@ def _insert(db: Database, store: BlobStore, sha256: str, size: int, now: int, us
         if user_id is not None:
             grant = {"sha256": sha256, "user_id": user_id}
             tx.execute(insert(tx, BlobGrant).values(**grant).on_conflict_do_nothing())
+
+
+def _hold(tx: Connection, sha256: str) -> None:
+    """Let a blob and its row come or go in no other transaction until this one's end, at other services neither: one
+    that was just stored must not be the one that is removed. SQLite has one writer anyhow.
+    """
+    if tx.dialect.name != "sqlite":
+        number = int.from_bytes(bytes.fromhex(sha256[:8]), "big", signed=True)
+        tx.execute(select(func.pg_advisory_xact_lock(cast(_LOCKS, Integer), cast(number, Integer))))
 
 
 def _referred(sha256: Any) -> ColumnElement[bool]:
@@ -97,15 +109,17 @@ def collect(db: Database, store: BlobStore, hashes: Collection[str]) -> int:
 def _collect_one(db: Database, store: BlobStore, sha256: str) -> bool:
     if not is_hash(sha256):
         return False
-    with store.lock(sha256):
-        with db.write() as tx:
-            # Locked first and judged after, so that a reference made meanwhile is seen (`missing` takes the same lock).
-            row = tx.execute(select(Blob.sha256).where(Blob.sha256 == sha256).with_for_update()).one_or_none()
-            if row is None or tx.scalar(select(_referred(sha256))):
-                return False
-            tx.execute(delete(BlobGrant).where(BlobGrant.sha256 == sha256))
-            tx.execute(delete(Blob).where(Blob.sha256 == sha256))
-        store.delete(sha256)
+    with db.write() as tx:
+        # Locked first and judged after, so that a reference made meanwhile is seen (`missing` takes the same lock).
+        row = tx.execute(select(Blob.sha256).where(Blob.sha256 == sha256).with_for_update()).one_or_none()
+        if row is None or tx.scalar(select(_referred(sha256))):
+            return False
+        tx.execute(delete(BlobGrant).where(BlobGrant.sha256 == sha256))
+        tx.execute(delete(Blob).where(Blob.sha256 == sha256))
+    with db.write() as tx:
+        _hold(tx, sha256)
+        if tx.scalar(select(Blob.sha256).where(Blob.sha256 == sha256)) is None:  # it has not come again since
+            store.delete(sha256)
     return True
 
 

@@ -15,7 +15,6 @@ import re
 import secrets
 import shutil
 import stat
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -31,7 +30,6 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 _PLACED = re.compile(r"([0-9a-f]{64})\.[0-9A-Za-z_-]{1,64}")
 _UPLOAD = ".upload-"
 _CHUNK = 2**20
-_LOCKS = 64
 
 
 def is_hash(text: str) -> bool:
@@ -96,7 +94,6 @@ class BlobStore:
         self.logs = root / "logs"
         for folder in (self.blobs, self.inbox, self.logs):
             folder.mkdir(parents=True, exist_ok=True, mode=0o755)
-        self._locks = [threading.RLock() for _ in range(_LOCKS)]
         self.probe = self._read_or_make_probe()
 
     def _read_or_make_probe(self) -> str:
@@ -115,12 +112,6 @@ class BlobStore:
     def log_path(self, attempt_id: AttemptId, rank: int) -> Path:
         """The file of a rank's log; `attempt_id` comes from the database, never from a client."""
         return self.logs / attempt_id / f"{rank}.log"
-
-    @contextmanager
-    def lock(self, sha256: str) -> Iterator[None]:
-        """Lock for while a blob and its row come or go, so that a blob just stored is not the one being removed."""
-        with self._locks[int(sha256[:8], 16) % _LOCKS]:
-            yield
 
     def has(self, sha256: str) -> bool:
         """Return true if the blob's file is here."""
