@@ -187,7 +187,7 @@ class Victims:
         job = self._state.running[self._state.table.jobs[self._rows[at]]]
         saved_us = job.since_us if job.saved_us is None else max(job.saved_us, job.since_us)
         unsaved_us = max(self._now_us - saved_us, 0)
-        return Victim(job, cause, float(self._score[at]), unsaved_us)
+        return Victim.of(job, cause, float(self._score[at]), unsaved_us)
 
 
 def in_the_way(state: SchedulerState, ranking: Ranking, jobs: Iterable[JobId]) -> bool:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from service.scheduler.model.decisions import Cause
 from service.scheduler.model.jobs import Running
@@ -12,21 +12,24 @@ from service.scheduler.policy.placement import ClusterCapacity, PlacementRequest
 
 
 class Victim(NamedTuple):
-    """A running job that may be preempted for a certain preemptor."""
+    """A running job that may be preempted, with what hundreds of preemptors compare, computed once."""
 
     job: Running
     cause: Cause
-    score: float
-    #: Running time since its newest checkpoint.
-    unsaved_us: int
+    #: Sort key of the order in which victims are chosen; of equals, the last in the jobs' order comes first.
+    turn: tuple[int, int]
+    cost: tuple[float, float, int]
 
-    @property
-    def turn(self) -> tuple[int, int]:
-        """Sort key of the order in which victims are chosen; of equals, the last in the jobs' order comes first."""
-        if self.cause is Cause.TIME_SLICE:
-            return 1, 0
+    @classmethod
+    def of(cls, job: Running, cause: Cause, score: float, unsaved_us: int) -> Self:
+        """Return the victim: its score in the jobs' order, and its running time since its newest checkpoint."""
+        gpus = job.gpus
+        near = math.sqrt(gpus) / max(score, 1.0)
+        if cause is Cause.TIME_SLICE:
+            return cls(job, cause, (1, 0), (0.0, near, gpus))
         # Over their share alone, and not clearly behind: they would soon start again by preempting others in turn.
-        return 2 if self.cause is Cause.SHARE else 0, self.unsaved_us
+        turn = (2 if cause is Cause.SHARE else 0, unsaved_us)
+        return cls(job, cause, turn, (unsaved_us * gpus, near, gpus))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,14 +46,11 @@ def _cost(victims: Iterable[Victim]) -> tuple[float, float, int]:
     Of nearly done jobs both the number counts and the GPUs, on which each restart costs time: weighting with the root
     of the GPUs led to fewer preemptions than with the GPUs, and to less time lost than with the number alone.
     """
-    hurt, near, gpus = 0.0, 0.0, 0
+    lost, near, gpus = 0.0, 0.0, 0
     for victim in victims:
-        held = victim.job.gpus
-        gpus += held
-        near += math.sqrt(held) / max(victim.score, 1.0)
-        if victim.cause is not Cause.TIME_SLICE:
-            hurt += victim.unsaved_us * held
-    return hurt, near, gpus
+        one = victim.cost
+        lost, near, gpus = lost + one[0], near + one[1], gpus + one[2]
+    return lost, near, gpus
 
 
 def on_one_node(
