@@ -163,4 +163,16 @@ def take(tx: Connection, attempt_id: AttemptId, node: wire.NodeStart | None) -> 
     stored = StoredStart.model_validate(tx.scalar(select(Attempt.start).where(Attempt.id == attempt_id)) or {})
     told = stored.model_copy(update={"node": node}).model_dump(mode="json", exclude_none=True)
     tx.execute(update(Attempt).where(Attempt.id == attempt_id).values(start=told))
-    unit_of(tx).start(attempt_id)
+    if not stored.traced:
+        unit_of(tx).start(attempt_id)
+
+
+def claim_trace(tx: Connection, attempt_id: AttemptId) -> bool:
+    """Mark a start as traced; False if it already is."""
+    query = select(Attempt.start).where(Attempt.id == attempt_id).with_for_update()
+    stored = StoredStart.model_validate(tx.scalar(query) or {})
+    if stored.traced:
+        return False
+    marked = stored.model_copy(update={"traced": True}).model_dump(mode="json", exclude_none=True)
+    tx.execute(update(Attempt).where(Attempt.id == attempt_id).values(start=marked))
+    return True

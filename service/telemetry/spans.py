@@ -1,7 +1,8 @@
 """Starts of attempts as OpenTelemetry spans, sent to a collector by OTLP over HTTP in its JSON encoding.
 
 One trace an attempt: a span for the whole start, and one below it for each stage. It is sent once, when the first step
-is known or the attempt has ended; what a collector does not take is dropped, and counted.
+is known or the attempt has ended, by whichever service on the database is first; what a collector does not take is
+dropped, and counted.
 """
 
 import hashlib
@@ -9,6 +10,8 @@ import logging
 import queue
 import threading
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Any, Final, Self
 
 import httpx
@@ -16,20 +19,43 @@ from sqlalchemy import select
 
 from service.attempts import starts
 from service.db.engine import Database
-from service.db.models import Attempt, Job
+from service.db.models import Attempt, Job, Member, User
+from service.db.records.record import Record
+from service.db.records.spec import StoredSpec
 from service.infra.times import microseconds
 from torchyard import api
 from torchyard.api import StartStageName
-from torchyard.ids import AttemptId
+from torchyard.ids import AttemptId, JobId
 
-#: Attempts that may wait for the collector, and those that are remembered as sent.
-MAX_WAITING, REMEMBERED = 1_000, 10_000
+#: Attempts that may wait for the collector.
+MAX_WAITING = 1_000
 TIMEOUT_S: Final = 5.0
 _LAST: Final = frozenset({StartStageName.FIRST_STEP, StartStageName.FIRST_REPORT})
 #: OTLP's numbers for kinds of spans.
 _INTERNAL: Final = 1
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class TracedAttempt(Record):
+    """What a trace says of an attempt and its job."""
+
+    job_id: JobId
+    job: int
+    user: str
+    project: str
+    attempt: int
+    node: str | None
+    spec: StoredSpec
+    ended_us: int | None
+
+    def attributes(self) -> dict[str, Any]:
+        """Return the attributes of the whole: names alone, nothing of the command or its environment."""
+        launcher = self.spec.launcher
+        own = {"job": self.job, "job_id": self.job_id, "attempt": self.attempt, "user": self.user}
+        where = {"project": self.project, "node": self.node, "launcher": None if launcher is None else launcher.value}
+        return {f"torchyard.{key}": value for key, value in (own | where).items()}
 
 
 class SpanExporter:
@@ -41,7 +67,6 @@ class SpanExporter:
         self._url = f"{endpoint.rstrip('/')}/v1/traces"
         self._db = db
         self._waiting: queue.Queue[AttemptId | None] = queue.Queue(MAX_WAITING)
-        self._done: dict[AttemptId, None] = {}
         self._thread = threading.Thread(target=self._run, name="spans", daemon=True)
 
     def __enter__(self) -> Self:
@@ -62,42 +87,54 @@ class SpanExporter:
     def _run(self) -> None:
         with httpx.Client(timeout=TIMEOUT_S, trust_env=False) as client:
             while (attempt_id := self._waiting.get()) is not None:
-                if attempt_id not in self._done:
-                    self._look(client, attempt_id)
+                self._look(client, attempt_id)
 
     def _look(self, client: httpx.Client, attempt_id: AttemptId) -> None:
         try:
             message = self._message(attempt_id)
-            if message is None:
+            if message is None or not self._claim(attempt_id):
                 return
             client.post(self._url, json=message).raise_for_status()
             self.sent += 1
         except Exception as error:  # noqa: BLE001  whatever the collector does, the thread goes on
             self.dropped += 1
             _log.warning("the collector did not take the start of %s: %s", attempt_id, error)
-        self._done[attempt_id] = None
-        if len(self._done) > REMEMBERED:
-            del self._done[next(iter(self._done))]
+
+    def _claim(self, attempt_id: AttemptId) -> bool:
+        """Return whether the trace is this service's to send; it is nobody's a second time."""
+        with self._db.write() as tx:
+            return starts.claim_trace(tx, attempt_id)
 
     def _message(self, attempt_id: AttemptId) -> dict[str, Any] | None:
         """Return the spans of a start; None as long as more of it is to come."""
         query = (
-            select(Job.id, Job.number, Job.project, Attempt.number.label("attempt"), Attempt.ended_us)
-            .join(Attempt, Attempt.job_id == Job.id)
+            select(
+                *TracedAttempt.columns(
+                    Attempt,
+                    Job.number.label("job"),
+                    User.name.label("user"),
+                    Job.project.label("project"),
+                    Attempt.number.label("attempt"),
+                    Member.node.label("node"),
+                    Job.spec.label("spec"),
+                )
+            )
+            .join(Job, Job.id == Attempt.job_id)
+            .join(User, User.id == Job.user_id)
+            .outerjoin(Member, (Member.attempt_id == Attempt.id) & (Member.node_rank == 0))
             .where(Attempt.id == attempt_id)
         )
         with self._db.read() as tx:
-            row = tx.execute(query).one()
-            start = next(each for each in starts.of_job(tx, row.id) if each.attempt == row.attempt)
-        if row.ended_us is None and not any(stage.name in _LAST for stage in start.stages):
+            found = TracedAttempt.one(tx.execute(query))
+            start = next(each for each in starts.of_job(tx, found.job_id) if each.attempt == found.attempt)
+        if found.ended_us is None and not any(stage.name in _LAST for stage in start.stages):
             return None
-        named = {"torchyard.job": row.number, "torchyard.project": row.project, "torchyard.attempt": row.attempt}
-        return message(attempt_id, start, named)
+        return message(attempt_id, start, found.attributes())
 
 
 def message(attempt_id: str, start: api.StartTiming, named: Mapping[str, Any]) -> dict[str, Any]:
     """Return a start as an ``ExportTraceServiceRequest``; `named` are attributes of the whole."""
-    resource = {"attributes": list(_attributes({"service.name": "torchyard"}))}
+    resource = {"attributes": list(_attributes({"service.name": "torchyard", "service.version": version("torchyard")}))}
     spans = list(_spans(attempt_id, start, named))
     return {"resourceSpans": [{"resource": resource, "scopeSpans": [{"scope": {"name": "torchyard"}, "spans": spans}]}]}
 

@@ -42,6 +42,8 @@ class StoredStart(BaseModel, frozen=True):
     """When the scheduling pass began that assigned it."""
     node: wire.NodeStart | None = None
     """What its first node has told."""
+    traced: bool | None = None
+    """Whether its spans were sent to a collector."""
 
 
 @dataclass(frozen=True, slots=True)

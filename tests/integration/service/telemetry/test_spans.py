@@ -1,14 +1,15 @@
 """A collector gets the start of each attempt once; one that is away holds up nobody."""
 
-import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.metadata import version
 from typing import Any
 
 import pytest
 
+from tests.support import otlp
 from tests.support.live import Live
 from tests.support.plane import Plane
 from tests.support.plane import plane as connected
@@ -16,6 +17,8 @@ from tests.support.wait import until
 from torchyard import wire
 from torchyard.ids import now_us
 
+#: What a trace says of an attempt; nothing of its command, environment or secrets.
+TOLD = {f"torchyard.{key}" for key in ("job", "job_id", "attempt", "user", "project", "node", "launcher", "warm")}
 Serve = Callable[..., AbstractContextManager[Live]]
 
 
@@ -23,14 +26,14 @@ class Collector:
     """An OTLP receiver over HTTP."""
 
     def __init__(self) -> None:
-        self.requests: list[tuple[str, dict[str, Any]]] = []
+        self.requests: list[tuple[str, otlp.Trace]] = []
         self.status = 200
         collector = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
-                collector.requests.append((self.path, json.loads(body)))
+                collector.requests.append((self.path, otlp.decoded(body)))
                 self.send_response(collector.status)
                 self.send_header("Content-Length", "2")
                 self.end_headers()
@@ -54,8 +57,7 @@ class Collector:
             thread.join()
 
     def names(self) -> list[list[str]]:
-        scopes = [body["resourceSpans"][0]["scopeSpans"][0] for _, body in self.requests]
-        return [[span["name"] for span in scope["spans"]] for scope in scopes]
+        return [[span.name for span in trace.spans] for _, trace in self.requests]
 
 
 @pytest.fixture
@@ -84,6 +86,14 @@ def test_a_start_is_sent_once_when_its_first_step_is_known_or_it_has_ended(serve
         until(lambda: len(collector.requests) == 2, what="the spans of the other")
         assert [names[-1] for names in collector.names()] == ["first step", "fork"]
         assert {path for path, _ in collector.requests} == {"/v1/traces"}
+        (_, trace), _ = collector.requests
+        assert trace.resource == {"service.name": "torchyard", "service.version": version("torchyard")}
+        root, *stages = trace.spans
+        said = otlp.attributes(root)
+        assert said["torchyard.job_id"] == stepping.job
+        assert (said["torchyard.attempt"], said["torchyard.warm"]) == (1, False)
+        assert said.keys() == TOLD
+        assert all(stage.parent_span_id == root.span_id and not stage.attributes for stage in stages)
 
 
 def test_a_collector_that_refuses_is_passed_over(serve: Serve, collector: Collector) -> None:
