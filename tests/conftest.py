@@ -10,6 +10,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from pathlib import Path
 
@@ -160,10 +161,23 @@ def short_tmp() -> Iterator[Path]:
         yield Path(folder)
 
 
-@pytest.fixture
-def open_tmp() -> Iterator[Path]:
-    """A folder that all accounts may enter, as /srv and /var/lib are; pytest's own are closed to them."""
+@contextmanager
+def open_folder() -> Iterator[Path]:
     folder = Path("/tmp", f"ty-{secrets.token_hex(6)}")
     folder.mkdir(mode=0o755)
     yield folder
     shutil.rmtree(folder)
+
+
+@pytest.fixture
+def open_tmp() -> Iterator[Path]:
+    """A folder that all accounts may enter, as /srv and /var/lib are; pytest's own are closed to them."""
+    with open_folder() as folder:
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def shared_open_tmp() -> Iterator[Path]:
+    """The same for all tests of a module."""
+    with open_folder() as folder:
+        yield folder

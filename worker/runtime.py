@@ -73,7 +73,9 @@ class Runtime:
         logger.info("%s", self._limits)
         with suppress(OSError):  # a full disk: the log and the registration say it
             (settings.home / home.LIMITS_FILE).write_text(f"{self._limits}\n")
-        self._fork_servers = warm.ForkServers(log=settings.home / "forkserver.log") if settings.warm_start else None
+        self._fork_servers = (
+            warm.ForkServers(log=settings.home / "forkserver.log", limits=self._limits) if settings.warm_start else None
+        )
         self._shims = ShimServer(
             log=settings.home / "shims.log", environment=inherited(dict(os.environ), settings.job_env)
         )

@@ -256,7 +256,7 @@ class WorkerEnvironment(BaseSettings):
     )
     warm_start: bool = Field(
         default=True,
-        description="Jobs that run as the worker's own account are forked from a process that has loaded PyTorch "
+        description="Jobs are forked from a process of their account that has loaded PyTorch "
         "already; it takes some 400 MB for each environment that jobs use.",
     )
     disk_limit: Annotated[int, BeforeValidator(parse_size)] | None = Field(

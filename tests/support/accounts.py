@@ -3,9 +3,13 @@
 import os
 import pwd
 import secrets
+import shutil
 import subprocess
+import sys
+import sysconfig
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -21,3 +25,22 @@ def account() -> Iterator[pwd.struct_passwd]:
         yield pwd.getpwnam(name)
     finally:
         subprocess.run(["userdel", name], check=True, capture_output=True)
+
+
+def python(folder: Path) -> Path:
+    """An interpreter with the tests' own packages that every account can run: an environment in this folder."""
+    name = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    found = shutil.which(name, path="/usr/local/bin:/usr/bin")
+    bases = [str(Path(sys.base_prefix, "bin", name)), *([found] if found else [])]
+    searched = [each for each in sys.path if each.endswith("-packages")] or [sysconfig.get_path("purelib")]
+    for number, base in enumerate(bases):
+        made = folder / f"environment-{number}"
+        subprocess.run([base, "-m", "venv", "--without-pip", made], check=True)
+        (made / "lib" / name / "site-packages" / "tests.pth").write_text("\n".join(searched))
+        interpreter = made / "bin" / "python"
+        try:
+            subprocess.run([interpreter, "-c", "import torch"], user="nobody", check=True, capture_output=True)
+        except (OSError, subprocess.CalledProcessError):
+            continue
+        return interpreter
+    pytest.skip("needs a Python and packages that other accounts can reach")

@@ -18,6 +18,7 @@ from torchyard.injob import layout
 from torchyard.states import StopReason
 from torchyard.wire import Action, AttemptOrder, Result
 from worker.attempts import files
+from worker.shim import table
 from worker.shim.files import result_size
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
@@ -43,6 +44,14 @@ class ShimRecord:
     #: When the shim began, and when it let the job go, by the clock since boot.
     begun_us: int = 0
     started_steady_us: int = 0
+    #: The process between the shim and the job, where a fork server of the job's account has forked it.
+    keeper_pid: int = 0
+    keeper_start_ticks: int = 0
+
+    def below(self, everyone: list[table.Process]) -> list[table.Process]:
+        """The living processes of the job among these."""
+        keepers = [each.pid for each in everyone if each.key == (self.keeper_pid, self.keeper_start_ticks)]
+        return [each for root in (self.pid, *keepers) for each in table.below(everyone, root)]
 
 
 @dataclass(frozen=True)

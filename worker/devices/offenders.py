@@ -56,8 +56,8 @@ def find(nvml: library.Nvml, attempts: Callable[[], Sequence[Status]]) -> list[O
     found = []
     for uuid, pids in users.items():
         holders = [status for status in living if uuid in status.devices]
-        shims = [holder.shim.pid for holder in holders if holder.shim]
-        strangers = set(pids) - {process.pid for pid in shims for process in table.below(everyone, pid)}
+        shims = [holder.shim for holder in holders if holder.shim]
+        strangers = set(pids) - {process.pid for shim in shims for process in shim.below(everyone)}
         found += [_offender(uuid, pid, pids[pid], holders, living) for pid in sorted(strangers)]
     return [offender for offender in found if offender is not None]
 

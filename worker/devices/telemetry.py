@@ -50,7 +50,7 @@ class Sampler:
         self._gpu_memory.keep([status.attempt for status in attempts])
         for status in attempts:
             if status.shim is not None and status.living:
-                tree = table.below(everyone, status.shim.pid)
+                tree = status.shim.below(everyone)
                 its = [held[uuid] for uuid in status.devices if uuid in held]
                 if all(pid in pids for card in its for pid in card):  # else they are of another PID namespace, or gone
                     self._gpu_memory.see(status, time_us, {process.pid for process in tree}, its)

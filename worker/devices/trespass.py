@@ -46,7 +46,7 @@ def _of_attempt(
     status: Status, users: Mapping[str, Mapping[int, int | None]], everyone: list[table.Process]
 ) -> Iterator[Trespass]:
     assert status.shim is not None
-    own = {process.pid for process in table.below(everyone, status.shim.pid)}
+    own = {process.pid for process in status.shim.below(everyone)}
     for uuid, pids in users.items():
         held = {pid: memory for pid, memory in pids.items() if pid in own}
         words = _words(status, uuid, held) if held else None

@@ -15,7 +15,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, NoReturn
 
-from worker.forkserver import packages, program, ranks
+from worker.forkserver import keeper, packages, program, ranks
 from worker.forkserver.title import RESERVED, ProcessTitle
 from worker.shim import elastic, rank
 from worker.shim import server as shims
@@ -55,6 +55,8 @@ class ForkServer:
         self._at_start = {name.partition(".")[0] for name in at_start} | set(sys.builtin_module_names)
         self._loaded = frozenset[str]()
         self._extended = False
+        #: What is told of the installed packages.
+        self._packages: Json = {}
         #: Folder of the marks of the rank that this process has become the wrapper of.
         self._marks = ""
 
@@ -71,13 +73,26 @@ class ForkServer:
         self._loaded = frozenset(tops - self._at_start)
         files = sorted(filter(None, (getattr(sys.modules.get(name), "__file__", None) for name in tops)))
         _try_child()
-        return {"folders": site, "files": files, "stamps": [*stamps, *packages.stamps([], files)]}
+        self._packages = {"folders": site, "files": files, "stamps": [*stamps, *packages.stamps([], files)]}
+        return self._packages
+
+    def _usable(self) -> bool:
+        """Return whether no package was installed, updated or removed meanwhile."""
+        known = self._packages
+        now = [*packages.stamps(known["folders"], []), *packages.stamps([], known["files"])]
+        return bool(now == known["stamps"])
 
     def serve(self, requests: socket.socket) -> None:
-        """Fork a child for each request, until the other end is closed. Raises `Successor` in each child."""
+        """Fork a child for each request, until the other end is closed. Raises `Successor` in each child.
 
-        def begin(launch: str, descriptors: list[int]) -> NoReturn:
-            raise Successor(partial(shims.be_shim, launch, descriptors, self._become))
+        It is a shim, or where the worker runs as another account the keeper of a job.
+        """
+
+        def begin(asked: Json, descriptors: list[int]) -> NoReturn:
+            if "keep" in asked:
+                [end] = descriptors
+                raise Successor(partial(keeper.keep, end, self._usable, self._title, self._become))
+            raise Successor(partial(shims.be_shim, asked, descriptors, self._become))
 
         shims.serve(requests, begin)
 

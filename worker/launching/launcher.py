@@ -2,11 +2,12 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -307,14 +308,14 @@ class AttemptLauncher:
         """
         launch = folder.at(layout.LAUNCH)
         told = json.dumps(dict(secrets)).encode() if secrets else None
-        with (folder.at(layout.LOGS) / layout.LAUNCHER_LOG).open("ab") as log:
-            cold_reason: str | None = warm.OFF
-            if self.fork_servers is not None:
+        with (folder.at(layout.LOGS) / layout.LAUNCHER_LOG).open("ab") as log, self._keeper(record) as lent:
+            keeper, cold_reason = lent
+            if self.fork_servers is not None and record["uid"] is None:
                 cold_reason = self.fork_servers.start(record, launch, log.fileno(), descriptors, told)
                 if cold_reason is None:
                     return None
-            if self.shims is not None and self.shims.launch(launch, log.fileno(), descriptors, told):
-                return cold_reason
+            if self.shims is not None and self.shims.launch(launch, log.fileno(), descriptors, told, keeper):
+                return _unless_forked(folder) if keeper else cold_reason
             subprocess.Popen(
                 [str(self.python), "-I", "-S", str(SHIM), str(launch), *map(str, descriptors)],
                 stdin=subprocess.DEVNULL if told is None else subprocess.PIPE,
@@ -326,6 +327,19 @@ class AttemptLauncher:
                 start_new_session=True,
             ).communicate(told)
         return cold_reason
+
+    @contextmanager
+    def _keeper(self, record: Mapping[str, Any]) -> Iterator[tuple[socket.socket | None, str | None]]:
+        """A keeper that forks the job of another account, and why the job is executed if it does not."""
+        if self.fork_servers is None or record["uid"] is None:
+            yield None, warm.OFF
+            return
+        lent = warm.SILENT if self.shims is None else self.fork_servers.lend(record)
+        if isinstance(lent, str):
+            yield None, lent
+            return
+        with lent:
+            yield lent, warm.REFUSED
 
     def finalize_lost(self, attempt_id: AttemptId, *, seconds: float = 60.0) -> bool:
         """End an attempt whose shim is dead: kill what is left of it and write a LOST result.
@@ -343,6 +357,12 @@ class AttemptLauncher:
             return folder.started() and not folder.has_result() and _finalize_locked(folder, seconds)
         finally:
             os.close(descriptor)
+
+
+def _unless_forked(folder: AttemptFolder) -> str | None:
+    """Return why a job was not forked by the keeper that its shim was given; None when it was."""
+    shim = folder.read_shim()
+    return warm.REFUSED if shim is not None and not shim.forked else None
 
 
 def _local_rank(spec: JobSpec, cwd: Path) -> str | None:

@@ -1,5 +1,6 @@
 """Shims that are forked from a process which has their modules loaded: no interpreter is started for each."""
 
+import json
 import logging
 import os
 import socket
@@ -56,17 +57,25 @@ class ShimServer:
         except OSError as error:
             logger.warning("shims have no server yet: %s", error)
 
-    def launch(self, launch: Path, log: int, held: Sequence[int], told: bytes | None = None) -> bool:
+    def launch(
+        self,
+        launch: Path,
+        log: int,
+        held: Sequence[int],
+        told: bytes | None = None,
+        keeper: socket.socket | None = None,
+    ) -> bool:
         """Fork the shim of an attempt, with its log and the descriptors that it holds; return when the job has begun.
 
-        It reads from its input what it is told. False, and nothing has been done, when no server answers.
+        It reads from its input what it is told, and has the job forked by a keeper if there is one
+        (`worker.shim.lent`). False, and nothing has been done, when no server answers.
         """
         try:
             with self._lock:
                 server = self._living()
                 if server is None:
                     return False
-            begun = request(server.requests, launch, log, held, told, lock=self._sending)
+            begun = request(server.requests, launch, log, held, told, lock=self._sending, keeper=keeper)
         except OSError as error:
             logger.warning("no shim is forked from the server: %s", error)
             begun = False
@@ -118,6 +127,7 @@ def request(
     *,
     lock: threading.Lock,
     answer_s: float | None = None,
+    keeper: socket.socket | None = None,
 ) -> bool:
     """Ask the server at the other end for a shim (`worker.shim.server`), and return when its job has begun.
 
@@ -126,9 +136,11 @@ def request(
     """
     answer, theirs = socket.socketpair()
     given, words = _input(told)
+    asked = json.dumps({"launch": str(launch), "lent": keeper is not None}).encode()
+    held = [*held, *([] if keeper is None else [keeper.fileno()])]
     with answer, words:
         with theirs, os.fdopen(given, "rb"), lock:
-            socket.send_fds(requests, [str(launch).encode()], [theirs.fileno(), given, log, *held])
+            socket.send_fds(requests, [asked], [theirs.fileno(), given, log, *held])
         answer.settimeout(ANSWER_S if answer_s is None else answer_s)
         if answer.recv(1) != READY:
             return False

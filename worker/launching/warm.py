@@ -6,8 +6,11 @@ differs from one attempt to the next and is not read by anything that a server i
 
 import json
 import logging
+import os
+import secrets
 import socket
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -15,13 +18,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from torchyard.ids import AttemptId
+from torchyard.spec import Resources
 from worker import forkserver, shim
+from worker.exceptions import UnusableError
 from worker.forkserver import packages, program, title
 from worker.launching.shims import request
+from worker.limits.node import NodeLimits, end_groups
+from worker.shim.lent import READY
 
 logger = logging.getLogger(__name__)
 
 MAIN: Final = Path(forkserver.__file__).parent / "__main__.py"
+DROP: Final = Path(shim.__file__).parent / "drop.py"
 _ELASTIC: Final = str(Path(shim.__file__).parent / "elastic.py")
 #: Variables that each attempt has its own of: none of them is read by what a server imports.
 _OWN: Final = frozenset(
@@ -39,6 +48,10 @@ LOAD_S, ANSWER_S = 120.0, 5.0
 IDLE_S: Final = 1800.0
 #: Seconds until an interpreter that cannot be shared is tried again.
 UNFIT_S: Final = 3600.0
+#: Main memory of a server of another account, and seconds in which what it leaves ends.
+MEMORY, END_S = 8 << 30, 2.0
+#: Bytes of what a server tells when it has loaded, and characters of why it could not.
+TOLD, WORDS = 4 << 20, 300
 #: Part of the node's memory that servers may hold together; and part that must be free for them to stay at all.
 BUDGET, FREE = 0.1, 0.05
 TRIM_S: Final = 30.0
@@ -46,15 +59,27 @@ TRIM_S: Final = 30.0
 OFF: Final = "warm start is off on this node (TORCHYARD_WARM_START)"
 NOT_YET: Final = "no fork server had this environment yet; one is made for the jobs to come"
 SILENT: Final = "the fork server did not answer"
+REFUSED: Final = "what the fork server has forked could not be used (the launcher's log says why)"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Account:
+    """A UNIX account other than the worker's."""
+
+    uid: int
+    gid: int
+    groups: tuple[int, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServerKey:
-    """Interpreter, options and environment, by which programs can be forked from one server."""
+    """Interpreter, options, environment and account, by which programs can be forked from one server."""
 
     interpreter: str
     options: tuple[str, ...]
     environment: tuple[tuple[str, str], ...]
+    account: Account | None = None
+    """None: the worker's own."""
 
 
 def never_warm(launch: Mapping[str, Any]) -> str:
@@ -62,8 +87,10 @@ def never_warm(launch: Mapping[str, Any]) -> str:
     words = launch["argv"]
     if not launch["warm_start"]:
         return "its spec says warm_start: false"
-    if launch["uid"] is not None:
-        return "it runs as another account than the worker"
+    if launch["uid"] is not None and launch["isolated"]:
+        return "it runs as another account than the worker and has a network of its own"
+    if launch["uid"] is not None and not launch["limits"]["groups"]:
+        return "it runs as another account than the worker, on a node without cgroups to hold its processes together"
     if launch["torchrun"] and words[1] != _ELASTIC:
         return "it runs on several nodes"
     if not Path(words[0]).is_absolute():
@@ -74,7 +101,7 @@ def never_warm(launch: Mapping[str, Any]) -> str:
 def key_of(launch: Mapping[str, Any]) -> ServerKey | None:
     """Return the key for a ``launch.json``, which has no values of secrets; None for what is always executed."""
     words = launch["argv"]
-    if not launch["warm_start"] or launch["uid"] is not None:
+    if not launch["warm_start"] or not _can_be_lent(launch):
         return None
     if not Path(words[0]).is_absolute() or (launch["torchrun"] and words[1] != _ELASTIC):
         return None
@@ -87,7 +114,25 @@ def key_of(launch: Mapping[str, Any]) -> ServerKey | None:
     if program.parse(ranked, words[0], options) is None:
         return None
     kept = {name: value for name, value in launch["env"].items() if not _is_own(name, value)}
-    return ServerKey(interpreter=words[0], options=tuple(options), environment=tuple(sorted(kept.items())))
+    return ServerKey(
+        interpreter=words[0],
+        options=tuple(options),
+        environment=tuple(sorted(kept.items())),
+        account=_account(launch),
+    )
+
+
+def _can_be_lent(launch: Mapping[str, Any]) -> bool:
+    """Return whether the job can be forked by another process than the shim, if it has to be: into cgroups it can be
+    moved, into a network namespace it cannot.
+    """
+    return launch["uid"] is None or bool(launch["limits"]["groups"] and not launch["isolated"])
+
+
+def _account(launch: Mapping[str, Any]) -> Account | None:
+    if launch["uid"] is None:
+        return None
+    return Account(uid=launch["uid"], gid=launch["gid"], groups=tuple(launch["groups"]))
 
 
 def _is_own(name: str, value: str) -> bool:
@@ -103,7 +148,29 @@ class _Server:
     requests: socket.socket
     told: Mapping[str, Any]
     used: float
+    limits: Mapping[str, Any] = field(default_factory=dict)
+    """Its groups, if it runs as another account than the worker."""
     lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def lend(self) -> socket.socket | None:
+        """Fork a keeper; return the end of a socket that leads to it, for a shim. Raises OSError.
+
+        It has looked for changed packages itself: what a server of another account tells is not to be believed.
+        """
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+            with theirs, self.lock:
+                socket.send_fds(self.requests, [b'{"keep": true}'], [theirs.fileno()], socket.MSG_DONTWAIT)
+            ours.settimeout(ANSWER_S)
+            ready = ours.recv(len(READY), socket.MSG_PEEK) == READY
+            ours.settimeout(None)
+        except BaseException:
+            ours.close()
+            raise
+        if not ready:
+            ours.close()
+        return ours if ready else None
 
     def changed(self) -> bool:
         """Return whether a package of its interpreter was installed, updated or removed."""
@@ -120,10 +187,12 @@ class _Server:
         return next((int(line.split()[1]) << 10 for line in lines if line.startswith("RssAnon:")), 0)
 
     def end(self) -> None:
-        """Let it end; what it has forked goes on."""
+        """Let it end; what it has forked for jobs goes on."""
         self.requests.close()
         self.process.kill()
         self.process.wait()
+        if not end_groups(self.limits, END_S):
+            logger.warning("processes of a fork server outlive SIGKILL in %s", self.limits["groups"])
 
 
 @dataclass(kw_only=True)
@@ -131,7 +200,9 @@ class ForkServers:
     """The fork servers of one worker. Every method may be called from any thread."""
 
     log: Path
-    """File of what they say."""
+    """File of what those of the worker's own account say."""
+    limits: NodeLimits = field(default_factory=NodeLimits)
+    """What servers of other accounts may use of the node: they run what these have installed."""
     clock: Callable[[], float] = time.monotonic
     budget: int = field(default_factory=lambda: int(BUDGET * _memory("MemTotal")))
     _servers: dict[ServerKey, _Server] = field(default_factory=dict, repr=False)
@@ -154,6 +225,27 @@ class ForkServers:
         had = self.has(key)
         if had and self.launch(key, launch, log, held, told):
             return None
+        return self._cold(key, had=had)
+
+    def lend(self, record: Mapping[str, Any]) -> socket.socket | str:
+        """Have a keeper forked for the shim of the attempt with this ``launch.json``, which runs as another account
+        than the worker; else return why not, and see to it that one can be for the next of its environment.
+        """
+        key = key_of(record)
+        if key is None:
+            return never_warm(record)
+        server, keeper = self._of(key), None
+        if server is not None:
+            try:
+                keeper = server.lend()
+            except OSError as error:
+                logger.warning("a fork server of the account %s does not answer: %s", record["uid"], error)
+            if keeper is None:
+                self._retire(key, server)
+        return keeper if keeper is not None else self._cold(key, had=server is not None)
+
+    def _cold(self, key: ServerKey, *, had: bool) -> str:
+        """Return why a start was cold, and have a server made for the next."""
         self.want(key)
         with self._lock:
             unfit = self._unfit.get(key)
@@ -209,7 +301,7 @@ class ForkServers:
             return False
         try:
             made = self._started(key)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, UnusableError) as error:
             logger.warning("%s gets no fork server: %s", key.interpreter, error)
             with self._lock:
                 self._unfit[key] = f"its interpreter cannot be shared: {error}"
@@ -230,31 +322,49 @@ class ForkServers:
     def _started(self, key: ServerKey) -> _Server:
         """Start a server and wait until it has loaded; raises ValueError with the reason when it cannot serve."""
         ours, theirs = socket.socketpair()
-        command = [key.interpreter, *key.options, str(MAIN), " ".join(key.options), str(theirs.fileno())]
-        reserved = {title.RESERVED: " " * title.ENVIRONMENT_SPACE}
-        with theirs, self.log.open("ab") as log:
-            process = subprocess.Popen(
-                [*command, " " * title.COMMAND_SPACE],
+        limits: Mapping[str, Any] = {}
+        with theirs:
+            command = [key.interpreter, *key.options, str(MAIN), " ".join(key.options), str(theirs.fileno())]
+            command.append(" " * title.COMMAND_SPACE)
+            environment = {title.RESERVED: " " * title.ENVIRONMENT_SPACE} | dict(key.environment)
+            if key.account is None:
+                process = self._executed(command, environment, [theirs.fileno()])
+            else:
+                # With no GPU: each is another's here.
+                name = AttemptId(f"server-{secrets.token_hex(6)}")
+                limits = self.limits.create(name, Resources(gpus=0, memory=MEMORY))
+                process = _dropped(command, environment, theirs.fileno(), key.account, limits["groups"])
+        server = _Server(process=process, requests=ours, told={}, used=self.clock(), limits=limits)
+        try:
+            ours.settimeout(LOAD_S)
+            with ours.makefile("rb") as answers:
+                told = json.loads(answers.readline(TOLD) or b'{"unfit": "it ended while it loaded"}')
+            ours.settimeout(None)
+            if "unfit" in told:
+                raise ValueError(str(told["unfit"])[:WORDS])
+            # A server of another account looks for changed packages itself, and root looks at nothing that it names.
+            server.told = told if key.account is None else {"folders": [], "files": [], "stamps": []}
+        except BaseException as error:
+            server.end()
+            if isinstance(error, (TypeError, RecursionError)):
+                raise ValueError("it does not answer as it should") from error
+            raise
+        return server
+
+    def _executed(
+        self, command: list[str], environment: Mapping[str, str], descriptors: list[int]
+    ) -> subprocess.Popen[bytes]:
+        with self.log.open("ab") as log:
+            return subprocess.Popen(
+                command,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 cwd="/",
-                env=reserved | dict(key.environment),
-                pass_fds=[theirs.fileno()],
+                env=environment,
+                pass_fds=descriptors,
                 start_new_session=True,
             )
-        server = _Server(process=process, requests=ours, told={}, used=self.clock())
-        try:
-            ours.settimeout(LOAD_S)
-            with ours.makefile("rb") as answers:
-                server.told = json.loads(answers.readline() or b'{"unfit": "it ended while it loaded"}')
-            ours.settimeout(None)
-            if "unfit" in server.told:
-                raise ValueError(server.told["unfit"])
-        except BaseException:
-            server.end()
-            raise
-        return server
 
     def trim(self) -> None:
         """End servers that are idle, and the least recently used as long as they hold too much memory."""
@@ -290,6 +400,30 @@ class ForkServers:
             servers = list(self._servers.items())
         for key, server in servers:
             self._retire(key, server)
+
+
+def _dropped(
+    command: list[str], environment: Mapping[str, str], end: int, account: Account, groups: list[str]
+) -> subprocess.Popen[bytes]:
+    """Execute a command as another account, in these groups. What it says goes nowhere: it could fill the disk."""
+    wanted = os.memfd_create("server")
+    try:
+        who = [account.uid, account.gid, list(account.groups)]
+        content = {"groups": groups, "account": who, "argv": command, "env": environment}
+        with open(wanted, "wb", closefd=False) as file:
+            file.write(json.dumps(content).encode())
+        return subprocess.Popen(
+            [sys.executable, "-I", "-S", str(DROP), str(wanted)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            env={},
+            pass_fds=[end, wanted],
+            start_new_session=True,
+        )
+    finally:
+        os.close(wanted)
 
 
 def _memory(name: str) -> int:

@@ -102,7 +102,7 @@ def targets(folder: AttemptFolder) -> Iterator[StackTarget]:
     if shim is None or launch is None:
         return
     everyone = table.everyone()
-    below = table.below(everyone, shim.pid)
+    below = shim.below(everyone)
     ranks = verdict.ranks_of(launch)
     mains = _programs(below, launch["rank_program"]) if launch["torchrun"] else [(shim.child_pid, ranks.start)]
     known = {process.pid: process for process in below}

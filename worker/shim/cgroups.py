@@ -12,11 +12,11 @@ EMPTY_S = 2.0
 _PAUSE_S = 0.02
 
 
-def enter(groups: Iterable[str]) -> None:
-    """Move this process into the groups; what it forks is born there. Raises OSError."""
+def enter(groups: Iterable[str], pid: int = 0) -> None:
+    """Move a process into the groups, by default this one; what it forks is born there. Raises OSError."""
     for group in groups:
         with open(os.path.join(group, "cgroup.procs"), "w") as file:
-            file.write("0")
+            file.write(str(pid))
 
 
 def counter(path: str, names: Iterable[str]) -> int | None:
@@ -45,10 +45,15 @@ def remove(groups: Iterable[str], seconds: float = EMPTY_S) -> list[str]:
 
 def kill(groups: Iterable[str]) -> bool:
     """Send SIGKILL to every process in the groups; False when there is none."""
-    found = [process for pid in _pids(groups) if (process := table.find(pid)) is not None]
+    found = members(groups)
     for process in found:
         process.send(signal.SIGKILL)
     return bool(found)
+
+
+def members(groups: Iterable[str]) -> list[table.Process]:
+    """The processes in the groups, as of now."""
+    return [process for pid in sorted(_pids(groups)) if (process := table.find(pid)) is not None]
 
 
 def _pids(groups: Iterable[str]) -> set[int]:

@@ -5,6 +5,7 @@ import errno
 import os
 import signal
 from collections.abc import Callable
+from functools import partial
 from typing import NoReturn
 
 from worker.shim import cgroups, network, table
@@ -58,15 +59,25 @@ class Fork:
     """A forked child that waits for the word before it turns into the job's program."""
 
     def __init__(self, launch: Json, become: Execute = execute) -> None:
-        self._forked = become is not execute
+        #: What ``shim.json`` tells of how it was made.
+        self.origin: Json = {"forked": become is not execute}
         go, self._go = os.pipe()
         self._problem, problem = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
             os.close(self._go)
-            _become(launch, go, problem, become)
+            turn_into(launch, go, problem, become, partial(_prepare, launch))
         os.close(go)
         os.close(problem)
+        #: This very process, whoever has its pid once it has ended.
+        self.process = table.Process(self.pid)
+        #: Nothing of it is left to wait for.
+        self.over = False
+
+    @property
+    def root(self) -> int:
+        """The process that all of the job's are below."""
+        return os.getpid()
 
     def record(self, path: str, begun_us: int) -> tuple[int, int]:
         """Write ``shim.json``: without it no instruction of the job has run. `begun_us` is when the shim began, by the
@@ -74,7 +85,7 @@ class Fork:
         """
         own, started_us, started_steady_us = table.Process(os.getpid()), now_us(), steady_us()
         content = {"pid": own.pid, "start_ticks": own.start_ticks, "boot_id": table.boot_id()}
-        content |= {"child_pid": self.pid, "started_us": started_us, "forked": self._forked}
+        content |= {"child_pid": self.pid, "started_us": started_us, **self.origin}
         write_whole(path, content | {"begun_us": begun_us, "started_steady_us": started_steady_us})
         return started_us, started_steady_us
 
@@ -92,22 +103,59 @@ class Fork:
         os.close(self._go)
         os.close(self._problem)
 
+    def wait(self, seconds: float) -> None:
+        """Wait until something of the job has ended, or for so long."""
+        signal.sigtimedwait([signal.SIGCHLD], seconds)
 
-def _become(launch: Json, go: int, problem: int, become: Execute) -> NoReturn:
+    def collect(self) -> list[tuple[int, int]]:
+        """Pid and wait status of what has ended."""
+        found: list[tuple[int, int]] = []
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                self.over = True
+                return found
+            if pid == 0:
+                return found
+            found.append((pid, status))
+
+    def living(self) -> list[table.Process]:
+        """All processes of the job, as of now."""
+        return table.descendants(os.getpid())
+
+
+def open_output(launch: Json) -> int:
+    """Open the log of the job's first process."""
+    return os.open(launch["output"], os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+
+
+def oom_preference(launch: Json) -> int:
+    """A full node loses a job that named no limit first; the shim, which has to tell of it, last."""
+    return 0 if launch["limits"]["memory"] else UNLIMITED
+
+
+def _prepare(launch: Json) -> None:
+    """Give this child what the worker's own account alone can give it, then the job's account."""
+    output = open_output(launch)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    # By itself and before it is anything else's: whatever it forks is bound as well.
+    cgroups.enter(launch["limits"]["groups"])
+    if launch.get("isolated"):
+        network.isolate()
+    prefer_to_kill(oom_preference(launch))
+    if launch["uid"] is not None:
+        drop_privileges(launch["uid"], launch["gid"], launch["groups"])
+
+
+def turn_into(launch: Json, go: int, problem: int, become: Execute, prepare: Callable[[], None]) -> NoReturn:
+    """Turn this child into the program of its launch once `go` says so; why it cannot goes to `problem`."""
     try:
         os.setsid()
         for number in (*IGNORED, signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
-        output = os.open(launch["output"], os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-        os.dup2(output, 1)
-        os.dup2(output, 2)
-        # By itself and before it is anything else's: whatever it forks is bound as well.
-        cgroups.enter(launch["limits"]["groups"])
-        if launch.get("isolated"):
-            network.isolate()
-        # A full node loses a job that named no limit first; the shim, which has to tell of it, last.
-        prefer_to_kill(0 if launch["limits"]["memory"] else UNLIMITED)
-        _drop_privileges(launch["uid"], launch["gid"], launch["groups"])
+        prepare()
         # After the change of user, which clears it.
         LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         # The worker reads the stacks of a program that hangs.
@@ -139,9 +187,8 @@ def _explain(error: BaseException, cwd: str, program: str) -> str:
     return str(error)
 
 
-def _drop_privileges(uid: int | None, gid: int | None, groups: list[int] | None) -> None:
-    if uid is None or gid is None:
-        return
+def drop_privileges(uid: int, gid: int, groups: list[int]) -> None:
+    """Be this account from now on."""
     os.setgroups(groups or [gid])
     os.setgid(gid)
     os.setuid(uid)

@@ -5,19 +5,21 @@ whoever holds the other end of its socket, and ends with it; the shims go on wit
 (`worker.forkserver`) serves its requests by the same functions.
 """
 
+import json
 import os
 import signal
 import socket
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import NoReturn
 
 if __name__ == "__main__":
     sys.path.append(__file__.rpartition("/worker/")[0])
 
-from worker.shim import supervise
-from worker.shim.files import say
-from worker.shim.fork import Execute, execute, prefer_to_kill
+from worker.shim import lent, supervise
+from worker.shim.files import Json, say
+from worker.shim.fork import Execute, Fork, execute, prefer_to_kill
 
 #: Most descriptors of one request: those of the answer, the input, the log, the locks of the attempt and of its GPUs.
 DESCRIPTORS = 250
@@ -25,8 +27,8 @@ REQUEST = 8192
 #: Words to and from a child that waits to be let go.
 READY, GO = b"r", b"g"
 
-#: Called in a forked child with the path of its ``launch.json`` and the descriptors that it was given. Never returns.
-Begin = Callable[[str, "list[int]"], None]
+#: Called in a forked child with what was asked for, and the descriptors that came with it. Never returns.
+Begin = Callable[[Json, "list[int]"], None]
 
 
 def serve(requests: socket.socket, begin: Begin) -> None:
@@ -42,13 +44,16 @@ def serve(requests: socket.socket, begin: Begin) -> None:
             child = -1
         if child == 0:
             requests.close()
-            begin(message.decode(), descriptors)
+            begin(json.loads(message), descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
 
 
-def be_shim(launch: str, descriptors: list[int], become: Execute = execute) -> NoReturn:
-    """Be the shim, once the worker has said so: until then it may still start the attempt in another way."""
+def be_shim(asked: Json, descriptors: list[int], become: Execute = execute) -> NoReturn:
+    """Be the shim, once the worker has said so: until then it may still start the attempt in another way.
+
+    With `lent` the last descriptor leads to a keeper (`worker.shim.lent`), which forks the job.
+    """
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()
     answer, given, log, *held = descriptors
@@ -57,11 +62,12 @@ def be_shim(launch: str, descriptors: list[int], become: Execute = execute) -> N
     os.close(given)
     os.close(log)
     supervise.settle([answer, *held])
+    fork = partial(lent.lent_or_own, end=held[-1]) if asked["lent"] else partial(Fork, become=become)
     os.write(answer, READY)
     if os.read(answer, 1) != GO:
         os._exit(0)
     prefer_to_kill(0)
-    supervise.stay_with(launch, answer, become)
+    supervise.stay_with(asked["launch"], answer, fork)
     os._exit(0)
 
 

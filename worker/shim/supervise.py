@@ -4,7 +4,7 @@ import json
 import os
 import signal
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from worker.shim import joining, limits, table, verdict
 from worker.shim.files import (
@@ -20,7 +20,7 @@ from worker.shim.files import (
     steady_us,
     write_whole,
 )
-from worker.shim.fork import GUARD, IGNORED, LIBC, Execute, Fork, ProgramStartError, execute, prefer_to_kill
+from worker.shim.fork import GUARD, IGNORED, LIBC, Fork, ProgramStartError, prefer_to_kill
 from worker.shim.stop import PendingStop
 
 PR_SET_CHILD_SUBREAPER = 36
@@ -31,14 +31,18 @@ SWEEP_S = 0.02
 UNKILLABLE_S = 60.0
 
 
+#: Makes the process that a launch's program runs in.
+MakeFork = Callable[[Json], Fork]
+
+
 class Shim:
     """One attempt. `launch` is what the worker wrote (`worker.plan`)."""
 
-    def __init__(self, launch: Json, become: Execute = execute, begun_us: int = 0) -> None:
+    def __init__(self, launch: Json, fork: MakeFork = Fork, begun_us: int = 0) -> None:
         self.launch = launch
         #: When this process began to be the shim, by the steady clock.
         self.begun_us = begun_us or steady_us()
-        self.become = become
+        self.fork = fork
         self.paths: dict[str, str] = launch["paths"]
         self.torchrun: bool = launch["torchrun"]
         self.ranks = verdict.ranks_of(launch)
@@ -51,6 +55,8 @@ class Shim:
         self.serial = 0
         #: Serial of the order for a checkpoint that was passed on last.
         self.answered: int | None = None
+        #: The job's first process, once there is one.
+        self.job: Fork
         self.main = 0
         self.status: int | None = None
         self.started_us: int | None = None
@@ -78,7 +84,7 @@ class Shim:
         problem = self.begin()
         os.close(ready)
         if problem is not None:
-            self.reap()
+            self.kill_the_rest()
             self.write(problem)
             return
         self.stay()
@@ -89,16 +95,16 @@ class Shim:
 
     def begin(self) -> Json | None:
         """Start the job; the result, if it cannot be started."""
-        fork = Fork(self.launch, self.become)
-        self.main = fork.pid
+        self.job = self.fork(self.launch)
+        self.main = self.job.pid
         try:
-            started_us, self.started_steady_us = fork.record(self.paths["shim"], self.begun_us)
+            started_us, self.started_steady_us = self.job.record(self.paths["shim"], self.begun_us)
         except OSError as error:
-            fork.abandon()
+            self.job.abandon()
             return {"kind": "lost", "message": DISK_FULL} if error.errno in NO_SPACE else self.unusable(error)
         self.limit = time.monotonic() + (self.launch["time_limit_s"] or float("inf"))
         try:
-            fork.go()
+            self.job.go()
         except ProgramStartError as error:
             os.unlink(self.paths["shim"])
             return self.unusable(error)
@@ -111,7 +117,7 @@ class Shim:
     def stay(self) -> None:
         """Until the main process has ended or the grace has."""
         while self.status is None and not self.killed:
-            signal.sigtimedwait([signal.SIGCHLD], POLL_S)
+            self.job.wait(POLL_S)
             self.reap()
             if self.status is None:
                 self.look(time.monotonic())
@@ -145,7 +151,7 @@ class Shim:
         of it, and one that only multiplies.
         """
         record = self.launch["limits"]
-        too_much = self.memory.too_much(os.getpid(), now) or limits.process_limit(record, limits.BOMB)
+        too_much = self.memory.too_much(self.job.root, now) or limits.process_limit(record, limits.BOMB)
         if too_much is not None:
             self.fail(*too_much)
 
@@ -196,7 +202,7 @@ class Shim:
         """SIGTERM once to each rank, also to one that starts late; not to torchrun, whose own 30 s beat our grace."""
         targets = self.wrappers() if self.torchrun else []
         if not targets and not self.terminated:
-            targets = [table.Process(self.main)]
+            targets = [self.job.process]
         self.tell(targets)
 
     def tell(self, targets: list[table.Process]) -> None:
@@ -208,45 +214,43 @@ class Shim:
     def wrappers(self) -> list[table.Process]:
         """The rank wrappers, without a child that one has forked and not yet turned into the job's program."""
         program = self.launch["rank_program"]
-        found = [each for each in table.descendants(self.main) if program in each.command_line()[:5]]
+        below = table.descendants(self.main)
+        # Else the pid may have been another's: only a child of the shim's own keeps it until it is collected.
+        below = below if self.job.process.same() else []
+        found = [each for each in below if program in each.command_line()[:5]]
         pids = {each.pid for each in found}
         return [each for each in found if each.parent not in pids]
 
     def reap(self) -> bool:
         """Collect the dead; True when nothing is left to wait for."""
-        while True:
-            try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                return True
-            if pid == 0:
-                return False
+        for pid, status in self.job.collect():
             if pid == self.main:
                 self.status, self.ended_us = status, self.now_us()
             elif self.status is None:
                 self.orphans[pid] = (status, self.now_us())
+        return self.job.over
 
     def share_the_grace(self) -> None:
         """Signal also what the SIGTERM to a single program left behind; it has the rest of the grace."""
         if not self.terminated or self.torchrun:
             return
         while time.monotonic() < self.stop.deadline and not self.reap():
-            self.tell(table.descendants(os.getpid()))
-            signal.sigtimedwait([signal.SIGCHLD], POLL_S)
+            self.tell(self.job.living())
+            self.job.wait(POLL_S)
             self.obey(time.monotonic())
 
     def kill_the_rest(self) -> None:
         """Nothing that the job forked outlives it."""
         deadline = time.monotonic() + UNKILLABLE_S
         while not self.reap():
-            left = table.descendants(os.getpid())
+            left = self.job.living()
             for process in left:
                 process.send(signal.SIGKILL)
             if left and time.monotonic() > deadline:
                 names = ", ".join(f"{each.pid} ({each.name}, state {each.state})" for each in left)
                 self.message = f"processes that outlive SIGKILL still hold their GPUs: {names}"
                 return
-            signal.sigtimedwait([signal.SIGCHLD], SWEEP_S)
+            self.job.wait(SWEEP_S)
 
     def judge(self) -> Json:
         """The result of a job that ran."""
@@ -341,7 +345,7 @@ def settle(descriptors: Iterable[str | int]) -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
 
 
-def stay_with(launch: str, ready: int, become: Execute = execute) -> None:
+def stay_with(launch: str, ready: int, fork: MakeFork = Fork) -> None:
     """Be the shim of the attempt with this ``launch.json``; `ready` is closed once the job has begun or never will."""
     begun_us = steady_us()
     LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -350,4 +354,4 @@ def stay_with(launch: str, ready: int, become: Execute = execute) -> None:
         content = json.loads(file.read())
     if content["secrets"]:
         content["env"].update(_read_secrets())
-    Shim(content, become, begun_us).run(ready)
+    Shim(content, fork, begun_us).run(ready)

@@ -56,10 +56,12 @@ ALLOWED = {
         "limits/node",
         "shim/cgroups",
     ],
-    "a descriptor, not a path": ["attempts/tree", "monitoring/disk", "trackers/find"],
+    "a descriptor, not a path": ["attempts/tree", "monitoring/disk", "shim/drop", "trackers/find"],
+    "descriptors, and the kernel's folder of a process": ["shim/lent"],
     "a method of ours of the same name": ["forward/bringer", "forward/written"],
     "runs as the job's user": [
-        *("forkserver/packages", "forkserver/program", "forkserver/ranks", "monitoring/installed", "shim/rank"),
+        *("forkserver/keeper", "forkserver/packages", "forkserver/program", "forkserver/ranks"),
+        *("monitoring/installed", "shim/rank"),
     ],
 }
 

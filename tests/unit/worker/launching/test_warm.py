@@ -7,7 +7,7 @@ from torchyard.injob import layout
 from worker import shim
 from worker.forkserver import title
 from worker.launching import warm
-from worker.launching.warm import ForkServers, ServerKey, key_of
+from worker.launching.warm import Account, ForkServers, ServerKey, key_of, never_warm
 
 ELASTIC = str(Path(shim.__file__).parent / "elastic.py")
 PYTHON = "/env/bin/python"
@@ -17,7 +17,11 @@ AGENT = [PYTHON, ELASTIC, "--nproc-per-node=2", "--no-python", "/w/python", "ran
 def launch(
     argv: list[str], *, torchrun: bool = True, uid: int | None = None, warm_start: bool = True, **env: str
 ) -> dict[str, Any]:
-    return {"argv": argv, "torchrun": torchrun, "uid": uid, "warm_start": warm_start, "env": env}
+    return {"argv": argv, "torchrun": torchrun, "uid": uid, "warm_start": warm_start, "env": env, **ACCOUNT}
+
+
+#: What is told of an account and a node.
+ACCOUNT = {"gid": 1000, "groups": [1000, 27], "isolated": False, "limits": {"groups": ["/cg/x"]}}
 
 
 def test_attempts_of_one_environment_share_a_server() -> None:
@@ -43,7 +47,8 @@ def test_those_of_others_do_not(other: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "executed",
     [
-        launch([*AGENT, PYTHON, "-u", "a.py"], uid=1000),
+        launch([*AGENT, PYTHON, "-u", "a.py"], uid=1000) | {"isolated": True},
+        launch([*AGENT, PYTHON, "-u", "a.py"], uid=1000) | {"limits": {"groups": []}},
         launch([*AGENT, PYTHON, "-u", "a.py"], warm_start=False),
         launch([*AGENT, "bash", "a.sh"]),
         launch([*AGENT, PYTHON, "-u", "-X", "dev", "a.py"]),
@@ -51,10 +56,36 @@ def test_those_of_others_do_not(other: dict[str, Any]) -> None:
         launch(["python", "a.py"], torchrun=False),
         launch(["/bin/true"], torchrun=False),
     ],
-    ids=["another account", "refuses", "no Python", "other options", "several nodes", "by name", "no arguments"],
+    ids=[
+        *("another account's network", "another account without groups", "refuses", "no Python", "other options"),
+        *("several nodes", "by name", "no arguments"),
+    ],
 )
 def test_what_no_server_can_stand_for_is_executed(executed: dict[str, Any]) -> None:
     assert key_of(executed) is None
+
+
+def test_each_account_has_servers_of_its_own_with_all_its_groups() -> None:
+    command = [*AGENT, PYTHON, "-u", "a.py"]
+    keys = [
+        key_of(each)
+        for each in (
+            launch(command),
+            launch(command, uid=1000),
+            launch(command, uid=1001),
+            launch(command, uid=1000) | {"groups": [1000]},
+            launch(command, uid=1000) | {"gid": 1001},
+        )
+    ]
+    assert len(set(keys)) == 5
+    assert keys[1] is not None
+    assert keys[1].account == Account(uid=1000, gid=1000, groups=(1000, 27))
+
+
+def test_an_account_is_told_why_its_jobs_are_executed() -> None:
+    other = launch([*AGENT, PYTHON, "-u", "a.py"], uid=1000)
+    assert "a network of its own" in never_warm(other | {"isolated": True})
+    assert "without cgroups" in never_warm(other | {"limits": {"groups": []}})
 
 
 def test_processes_are_found_by_what_they_show() -> None:
