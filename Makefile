@@ -8,7 +8,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(STAMPS)/venv: pyproject.toml box/pyproject.toml constraints.txt
 	@sh scripts/preflight.sh $(PYTHON)
@@ -95,13 +95,20 @@ coverage: $(STAMPS)/dev ## Measure the branch coverage of the unit and integrati
 mutants: $(STAMPS)/dev ## Plant faults in a copy and demand that tests notice
 	$(BIN)/python scripts/mutants.py $(MUTANTS)
 
+# Ten minutes on two cores; more runs where figures are published (docs/benchmarks.md).
 .PHONY: bench
-bench: $(STAMPS)/dev ## Measure control plane and trainer and print tables
-	$(BIN)/python -m benchmarks
-	$(BIN)/python -m benchmarks.dashboard
+bench: $(STAMPS)/dev $(STAMPS)/browser dashboard ## Measure ourselves: tables, results.json and pictures
+	$(BIN)/python -m benchmarks --runs 2
+	$(BIN)/python -m benchmarks.dashboard --seconds 12
 	$(BIN)/python -m benchmarks.compare
-	$(BIN)/python -m benchmarks.training
+	$(BIN)/python -m benchmarks.training --runs 1
+	$(BIN)/python -m benchmarks.plots
+
+.PHONY: bench-peers
+bench-peers: $(STAMPS)/dev ## Install other queues and measure them beside ours
+	$(BIN)/python -m benchmarks.peers
+	$(BIN)/python -m benchmarks.plots
 
 .PHONY: clean
 clean: ## Remove what the other targets made
-	rm -rf $(VENV) $(VENV)-compat $(STAMPS) dist build box/build $(DASHBOARD)/node_modules $(DASHBOARD)/dist
+	rm -rf $(VENV) $(VENV)-compat $(VENV)-peers $(STAMPS) dist build box/build $(DASHBOARD)/node_modules $(DASHBOARD)/dist

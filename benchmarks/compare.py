@@ -14,11 +14,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from playwright.sync_api import Page
-from rich.console import Console
-from rich.table import Table
 
+from benchmarks import results
+from benchmarks.figure import Figure, summarise
 from tests.support import browser, live, scripted
 
+#: What the figures of the file are of.
+RUNS, METRICS, STEPS = 100, 10, 10_000
 #: Notes the time of the first line that a chart has drawn, and of each frame.
 PAINTED = """() => [...document.querySelectorAll(".runs-chart canvas")].some(canvas => {
     const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
@@ -78,28 +80,31 @@ def _runs(url: str, home: Path, runs: int, metrics: int) -> str:
     return ",".join(map(str, numbers))
 
 
-def _measure(page: Page, numbers: str) -> Iterator[tuple[str, float, str]]:
+def _measure(page: Page, numbers: str) -> Iterator[Figure]:
     began = time.perf_counter()
     page.goto(f"/compare?jobs={numbers}", wait_until="commit")
     page.wait_for_function(PAINTED, polling=20, timeout=120_000)
-    yield "first paint", time.perf_counter() - began, "< 2 s"
+    yield _figure("first paint", time.perf_counter() - began, 2)
     page.get_by_text("first look").first.wait_for(state="detached", timeout=600_000)
-    yield "every point of the first chart", time.perf_counter() - began, ""
+    yield Figure(name="compare: every point of the first chart", value=time.perf_counter() - began, unit="s")
     page.wait_for_function("document.querySelectorAll('.runs-chart .badge').length === 0", timeout=600_000)
     took = sorted(page.evaluate(MOVES))
-    yield "a move, median", took[len(took) // 2] / 1000, "< 0.05 s"
-    yield "a move, 95 of 100", took[int(len(took) * 0.95)] / 1000, "< 0.05 s"
+    yield _figure("a move, median", took[len(took) // 2] / 1000, 0.05)
+    yield _figure("a move, 95 of 100", took[int(len(took) * 0.95)] / 1000, 0.05)
+
+
+def _figure(name: str, seconds: float, limit: float) -> Figure:
+    return Figure(name=f"compare: {name}", value=seconds, unit="s", target=f"< {limit:g}", met=seconds < limit)
 
 
 def main() -> None:
     """Measures and prints a table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.compare")
-    parser.add_argument("--runs", type=int, default=100)
-    parser.add_argument("--metrics", type=int, default=10)
-    parser.add_argument("--steps", type=int, default=10_000)
+    parser.add_argument("--runs", type=int, default=RUNS)
+    parser.add_argument("--metrics", type=int, default=METRICS)
+    parser.add_argument("--steps", type=int, default=STEPS)
     parser.add_argument("--screenshot", type=Path, help="a folder for pictures of the page")
     options = parser.parse_args()
-    table = Table("what", "seconds", "target")
     with tempfile.TemporaryDirectory(prefix="ty-bench-", dir="/tmp") as folder:
         home, database = Path(folder) / "home", Path(folder) / "bench.db"
         home.mkdir()
@@ -113,11 +118,11 @@ def main() -> None:
                 code = client.post("/api/v1/session/codes").raise_for_status().json()["code"]
                 page.goto(f"/#login={code}")
                 page.get_by_role("heading", name="Jobs").wait_for()
-                for what, seconds, target in _measure(page, numbers):
-                    table.add_row(what, f"{seconds:.3f}", target)
+                rows = list(summarise(_measure(page, numbers)))
                 if options.screenshot is not None:
                     page.screenshot(path=options.screenshot / "compare.png", full_page=True)
-    Console(width=110).print(table)
+    whole = (options.runs, options.metrics, options.steps) == (RUNS, METRICS, STEPS)
+    results.report("comparison", rows, whole=whole)
 
 
 if __name__ == "__main__":

@@ -17,9 +17,9 @@ from typing import Any
 
 import httpx
 from playwright.sync_api import Page
-from rich.console import Console
-from rich.table import Table
 
+from benchmarks import results
+from benchmarks.figure import Figure, summarise
 from tests.support import browser, live, scripted
 from torchyard import wire
 from torchyard.ids import now_us
@@ -145,20 +145,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.dashboard")
     parser.add_argument("--seconds", type=float, default=30.0, help="of each measurement")
     options = parser.parse_args()
-    table = Table("page", "requests a minute", "target", "CPU seconds a minute", "target")
-    service = Table("what", "cores of the service", "target")
     with tempfile.TemporaryDirectory(prefix="ty-bench-", dir="/tmp") as folder:
         home = Path(folder) / "home"
         home.mkdir()
         os.environ["TORCHYARD_HOME"] = str(home)
         with live.process(f"sqlite:///{folder}/bench.db", home) as (process, url):
-            _measure(process.pid, url, home, options.seconds, table, service)
-    console = Console(width=110)
-    console.print(table)
-    console.print(service)
+            rows = list(summarise(_measure(process.pid, url, home, options.seconds)))
+    results.report("dashboard", rows)
 
 
-def _measure(pid: int, url: str, home: Path, seconds: float, table: Table, service: Table) -> None:
+def _measure(pid: int, url: str, home: Path, seconds: float) -> Iterator[Figure]:
     token, node_token = ((home / name).read_text().strip() for name in ("admin.token", "node.token"))
     with (
         live.connect(url, token) as client,
@@ -172,26 +168,32 @@ def _measure(pid: int, url: str, home: Path, seconds: float, table: Table, servi
         with Node(agent):
             for name, address in (("the box, idle", "/box"), ("jobs, idle", "/")):
                 page.goto(address)
-                requests, cpu = _tab(page, seconds)
-                table.add_row(name, f"{requests:.0f}", "< 30", f"{cpu:.1f}", "< 3")
+                yield from _page(name, *_tab(page, seconds))
             spec = {"command": ["train.py"], "launcher": "torchrun", "resources": {"gpus": 2}}
             job = client.post("/api/v1/jobs", json=spec).raise_for_status().json()
         with Node(agent), Training(agent, agent.start()):
             page.goto("about:blank")
             alone = _service(pid, seconds)
             page.goto(f"/jobs/{job['number']}/charts")
-            requests, cpu = _tab(page, seconds)
-            table.add_row("a running job", f"{requests:.0f}", "< 30", f"{cpu:.1f}", "< 3")
+            yield from _page("a running job", *_tab(page, seconds))
             watched = _service(pid, seconds)
-            service.add_row("no watcher", f"{alone:.3f}", "")
-            service.add_row("one tab more", f"{watched - alone:.3f}", "")
+            yield Figure(name="service: no watcher", value=alone, unit="cores")
+            yield Figure(name="service: one tab more", value=watched - alone, unit="cores")
             page.goto("about:blank")
             cursor = client.get(f"/api/v1/jobs/{job['id']}/metrics").raise_for_status().json()["cursor"]
             with _watchers(url, token, [f"job:{job['id']}", f"metrics:{job['id']}:{cursor}"], WATCHERS) as received:
                 time.sleep(3)
                 many = _service(pid, seconds)
-            service.add_row(f"{WATCHERS} watchers more", f"{many - alone:.3f}", "< 0.5")
+            yield Figure(
+                name=f"service: {WATCHERS} watchers more", value=many - alone, unit="cores", target="< 0.5",
+                met=many - alone < 0.5,
+            )  # fmt: skip
             print(f"a watcher read {sum(received) / WATCHERS / 1024:.0f} KiB", file=sys.stderr)
+
+
+def _page(name: str, requests: float, cpu: float) -> Iterator[Figure]:
+    yield Figure(name=f"{name}: requests", value=requests, unit="a minute", target="< 30", met=requests < 30)
+    yield Figure(name=f"{name}: main thread", value=cpu, unit="CPU s a minute", target="< 3", met=cpu < 3)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from benchmarks.http import KeepAliveConnection
 from benchmarks.stack import Stack
 
 PROGRAM = """
-import time
+import sys, time
 began = time.time()
 import torch, torch.distributed as dist
 dist.init_process_group("gloo")
@@ -30,7 +30,7 @@ optimizer.step()
 loss.item()
 ended = time.time()
 if dist.get_rank() == 0:
-    print("moments", began, ended, flush=True)
+    print("moments", began, ended, file=open(sys.argv[1], "w") if sys.argv[1:] else sys.stdout, flush=True)
 dist.destroy_process_group()
 """
 THREADS = {"OMP_NUM_THREADS": "1"}
@@ -40,14 +40,13 @@ SERVER_S = 120.0
 Moments = tuple[float, float]
 
 
-def first_step(stack: Stack, rounds: int = 5) -> Iterator[Figure]:
+def first_step(stack: Stack, rounds: int = 3) -> Iterator[Figure]:
     """Seconds to a script's first line and to the end of its first DDP step."""
     connection = stack.connect()
     taken: dict[str, list[Moments]] = {"by hand": [], "cold": [], "warm": []}
     with tempfile.TemporaryDirectory(prefix="ty-bench-", dir="/tmp") as folder:
         script = Path(folder) / "train.py"
-        script.write_text(PROGRAM)
-        _until_warm(stack, connection, folder)
+        until_warm(stack, connection, Path(folder))
         for _ in range(rounds):
             taken["by hand"].append(_by_hand(script))
             for kind in ("cold", "warm"):
@@ -65,10 +64,12 @@ def first_step(stack: Stack, rounds: int = 5) -> Iterator[Figure]:
         )  # fmt: skip
 
 
-def _until_warm(stack: Stack, connection: KeepAliveConnection, folder: str) -> None:
+def until_warm(stack: Stack, connection: KeepAliveConnection, folder: Path) -> None:
+    """Run jobs in a folder until one has started warm; the script is put there."""
+    (folder / "train.py").write_text(PROGRAM)
     until = time.monotonic() + SERVER_S
     while time.monotonic() < until:
-        job = _submit(stack, connection, folder, warm=True)
+        job = _submit(stack, connection, str(folder), warm=True)
         if _was_warm(connection, job):
             return
         time.sleep(2)

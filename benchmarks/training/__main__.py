@@ -7,12 +7,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
+from benchmarks import results
+from benchmarks.figure import Figure, summarise
 from benchmarks.training import rows
 from torchyard.injob import layout
 
@@ -40,17 +40,20 @@ def launch(name: str, ranks: int) -> dict[str, Any]:
         return result
 
 
+def measured(name: str, ranks: int, runs: int) -> Iterator[Figure]:
+    """Run a benchmark several times."""
+    for _ in range(runs):
+        yield from rows.figures(name, ranks, launch(name, ranks))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.training")
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--only", nargs="*", default=[], choices=BENCHMARKS)
+    parser.add_argument("--only", nargs="*", default=[], choices=BENCHMARKS, help="nothing is written then")
     options = parser.parse_args()
-    table = Table("figure", "median", "range", "target", "met")
-    for name in options.only or BENCHMARKS:
-        for ranks in (1, 2):
-            for row in rows.summarise(name, ranks, [launch(name, ranks) for _ in range(options.runs)]):
-                table.add_row(*row)
-    Console(width=140).print(table)
+    names = options.only or BENCHMARKS
+    found = [row for name in names for ranks in (1, 2) for row in summarise(measured(name, ranks, options.runs))]
+    results.report("trainer", found, whole=not options.only)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,86 @@
+"""``python -m benchmarks.plots``: pictures for docs/benchmarks.md from ``results.json`` and ``peers.json``."""
+
+import math
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.figure import Figure as Picture
+
+from benchmarks import results
+from benchmarks.peers import outcome
+
+IMAGES = Path(__file__).parents[1] / "docs" / "images"
+OURS, THEIRS, MISSED = "#2563eb", "#94a3b8", "#b42318"
+#: The same input gives the same bytes; text stays text, which is smaller and can be searched.
+SETTINGS: Any = {"svg.hashsalt": "benchmarks", "svg.fonttype": "none", "font.size": 9, "axes.spines.top": False}
+_TARGET = re.compile(r"([<>])=?\s*([\d.,]+)\s*(x?)")
+
+
+def margin(figure: dict[str, Any]) -> float | None:
+    """Return how many times a figure is better than its target; None where it has none or is not above zero."""
+    parsed = _TARGET.fullmatch(figure["target"])
+    if parsed is None or figure["median"] <= 0:
+        return None
+    limit = float(parsed[2].replace(",", "")) * (figure["baseline"] if parsed[3] else 1)
+    better: float = limit / figure["median"]
+    return better if parsed[1] == "<" else 1 / better
+
+
+def draw_targets(sections: dict[str, Any], path: Path) -> None:
+    """Write a bar for each figure with a target; to the right of 1 it is met."""
+    figures = [figure for section in sections.values() for figure in section["figures"]]
+    bars = [(figure["name"], found) for figure in figures if (found := margin(figure)) is not None]
+    with mpl.rc_context(SETTINGS):
+        picture = Picture(figsize=(8, 0.6 + 0.24 * len(bars)), layout="constrained")
+        axes = picture.subplots()
+        colors = [OURS if value >= 1 else MISSED for _, value in bars]
+        axes.barh([name for name, _ in bars], [value - 1 for _, value in bars], left=1, color=colors, height=0.6)
+        axes.axvline(1, color="black", linewidth=0.8)
+        axes.set_xscale("log")
+        axes.invert_yaxis()
+        axes.set_xlabel("times better than the target")
+        _save(picture, path)
+
+
+def draw_peers(rows: Sequence[dict[str, Any]], path: Path) -> None:
+    """Write a panel for each column of the table of peers, on a logarithmic scale, a bar for each queue."""
+    with mpl.rc_context(SETTINGS):
+        picture = Picture(figsize=(9, 0.9 + 0.5 * len(rows)), layout="constrained")
+        for axes, column in zip(picture.subplots(2, 2).flat, outcome.COLUMNS, strict=True):
+            _panel(axes, rows, column)
+        _save(picture, path)
+
+
+def _panel(axes: Any, rows: Sequence[dict[str, Any]], column: outcome.Column) -> None:
+    found = [(row["name"], value) for row in rows if (value := row.get(column.key)) is not None]
+    found.sort(key=lambda each: each[1], reverse=column.more)
+    colors = [OURS if name.startswith(outcome.OURS) else THEIRS for name, _ in found]
+    bars = axes.barh([name for name, _ in found], [value for _, value in found], color=colors, height=0.65)
+    axes.bar_label(bars, [f" {results.number(value)}" for _, value in found], fontsize=7)
+    axes.set_title(f"{column.title}, {column.unit}", fontsize=9)
+    axes.set_xscale("log")
+    axes.tick_params(labelsize=7)
+    axes.invert_yaxis()
+    if found:
+        values = [value for _, value in found]
+        axes.set_xlim(10 ** math.floor(math.log10(min(values))), max(values) * 4)
+
+
+def _save(picture: Picture, path: Path) -> None:
+    picture.savefig(path, metadata={"Date": None})
+
+
+def main() -> None:
+    """Draws what there is."""
+    sections, peers = results.load(), results.load(outcome.PEERS)
+    if sections:
+        draw_targets(sections, IMAGES / "benchmark-targets.svg")
+    if peers:
+        draw_peers(peers["rows"], IMAGES / "benchmark-peers.svg")
+
+
+if __name__ == "__main__":
+    main()

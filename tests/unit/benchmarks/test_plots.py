@@ -1,0 +1,51 @@
+"""Pictures of figures."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks import plots
+from benchmarks.peers import outcome
+
+
+def figure(median: float, target: str, **fields: object) -> dict[str, Any]:
+    return {"name": f"figure of {median:g}", "median": median, "target": target, "baseline": None, **fields}
+
+
+@pytest.mark.parametrize(
+    ("median", "target", "baseline", "better"),
+    [
+        (50.0, "< 150", None, 3.0),
+        (30.0, ">= 15", None, 2.0),
+        (100_000.0, ">= 50,000", None, 2.0),
+        (2.0, "<= 0.10 x", 40.0, 2.0),
+        (4.0, "", None, None),
+        (-1.0, "< 2", None, None),
+    ],
+)
+def test_margin_is_how_many_times_better(
+    median: float, target: str, baseline: float | None, better: float | None
+) -> None:
+    assert plots.margin(figure(median, target, baseline=baseline)) == (better and pytest.approx(better))
+
+
+def test_targets_are_drawn_small_and_always_alike(tmp_path: Path) -> None:
+    sections = {"all": {"figures": [figure(float(value), "< 10") for value in range(1, 21)] + [figure(7.5, "")]}}
+    for name in ("a.svg", "b.svg"):
+        plots.draw_targets(sections, tmp_path / name)
+    drawn = (tmp_path / "a.svg").read_bytes()
+    assert drawn == (tmp_path / "b.svg").read_bytes()
+    assert len(drawn) < 30_000
+    assert b"figure of 20" in drawn
+    assert b"figure of 7.5" not in drawn
+
+
+def test_peers_are_drawn_with_what_was_measured(tmp_path: Path) -> None:
+    ours = outcome.Measured(name=outcome.REFERENCE, submit_ms=[1.0], start_ms=[2.0], drain_per_s=[3.0], step_ms=[4.0])
+    rows = outcome.rows([ours, outcome.Measured(name="other", submit_ms=[8.0]), outcome.Measured(name="none")])
+    plots.draw_peers(rows, tmp_path / "peers.svg")
+    drawn = (tmp_path / "peers.svg").read_text()
+    assert all(column.title in drawn for column in outcome.COLUMNS)
+    assert drawn.count(">other<") == 1
+    assert ">none<" not in drawn
