@@ -55,6 +55,7 @@ from service.infra.effects import Effects
 from service.infra.hub import ANY, Hub
 from service.infra.observability import Counted, Counters
 from service.infra.relay import SCHEDULER, TOKENS, Relay
+from service.infra.shared_reads import SharedReads
 from service.scheduler_cache.load import Loader
 from service.secrets import store as secret_store
 from service.settings import ServiceSettings
@@ -133,6 +134,7 @@ def create_app(settings: ServiceSettings) -> FastAPI:
         loader=Loader(settings.disk_floor, estimator, store.free),
         estimator=estimator,
         wake_scheduler=woken.set,
+        reads=SharedReads(db.version),
     )
     spans = SpanExporter(settings.otlp_endpoint, db) if settings.otlp_endpoint else None
     app.state.relay = relay = None if db.is_sqlite else Relay(settings.database_url, lambda topics: _heard(app, topics))

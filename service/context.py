@@ -12,7 +12,9 @@ from service.estimation.forecasts import Estimator
 from service.infra.broker_accounts import BrokerAccounts
 from service.infra.dispatch import Dispatcher
 from service.infra.hub import Hub
+from service.infra.shared_reads import SharedReads
 from service.infra.times import Clock
+from service.jobs.written import WrittenJobs
 from service.nodes.utilization import UtilizationCache
 from service.scheduler_cache.load import Loader
 from service.secrets.key_file import KeyFile
@@ -36,6 +38,9 @@ class Context:
     loader: Loader
     """Reader of the queue and the nodes."""
     wake_scheduler: Callable[[], None]
+    reads: SharedReads
+    """Reads that many watchers ask for."""
+    written: WrittenJobs = field(default_factory=WrittenJobs)
     estimator: Estimator = field(default_factory=Estimator)
     """Knows how long jobs take."""
     memory: Memory = field(default_factory=Memory)

@@ -34,20 +34,22 @@ def tagged(found: Tagged[Any], status: int = 200) -> Response:
 
 
 def answer(
-    body: BaseModel | Sequence[BaseModel],
+    body: BaseModel | Sequence[BaseModel] | bytes,
     *,
     tag: str | None = None,
     status: int = 200,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """A JSON answer, written straight from its model."""
+    """A JSON answer, written straight from its model unless it is written already."""
     made = Response(_written(body), status, dict(headers or {}), JSON)
     if tag is not None:
         made.headers["ETag"] = tag
     return made
 
 
-def _written(body: BaseModel | Sequence[BaseModel]) -> bytes:
+def _written(body: BaseModel | Sequence[BaseModel] | bytes) -> bytes:
+    if isinstance(body, bytes):
+        return body
     if isinstance(body, BaseModel):
         return body.__pydantic_serializer__.to_json(body)
     return b"[" + b",".join(item.__pydantic_serializer__.to_json(item) for item in body) + b"]"

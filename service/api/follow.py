@@ -6,6 +6,7 @@ Between events a follower holds neither a thread nor a database connection. All 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
+from functools import partial
 from typing import Any, NamedTuple
 
 from starlette.concurrency import run_in_threadpool
@@ -78,7 +79,7 @@ class LogFollower:
     async def _follow(self, listener: Listener) -> AsyncIterator[LogEvent]:
         while not listener.closing:
             seen = await self._look()
-            while (piece := await run_in_threadpool(self._next, seen)) is not None:
+            while self._offset < seen.size and (piece := await run_in_threadpool(self._next, seen)) is not None:
                 self._sent = self._quiet_since = self._ctx.monotonic()
                 yield piece
             if self._may_end(seen):
@@ -88,10 +89,9 @@ class LogFollower:
                 yield PING
 
     async def _look(self) -> logs.LogView:
-        return await run_in_threadpool(self._view)
-
-    def _view(self) -> logs.LogView:
-        return logs.current(self._ctx.db, self._job_id, self._rank, self._number)
+        """Look at the log, together with all who follow it."""
+        ctx, log = self._ctx, (self._job_id, self._rank, self._number)
+        return await ctx.reads.get(("log", *log), partial(logs.current, ctx.db, *log))
 
     def _next(self, seen: logs.LogView) -> LogEvent | None:
         """The next event; None when all that can be shown is sent."""

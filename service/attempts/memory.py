@@ -1,20 +1,16 @@
 """Cache of what never changes about an attempt, and what ingest remembers of it between requests."""
 
 import threading
-from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
 
 from sqlalchemy import select
 
 from service.db.engine import Database
 from service.db.models import Attempt, Member
 from service.errors import ProblemError, not_found
+from service.infra.lru_cache import LruCache
 from torchyard.ids import AttemptId, JobId
-
-Key = TypeVar("Key", bound=Hashable)
-Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,30 +22,6 @@ class AttemptIdentity:
     number: int
     nodes: tuple[str, ...]
     """Node of each member, by node rank."""
-
-
-class LruCache(Generic[Key, Value]):
-    """Cache of the most recently used entries; safe from many threads."""
-
-    def __init__(self, size: int) -> None:
-        self._size = size
-        self._entries: OrderedDict[Key, Value] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, key: Key) -> Value | None:
-        """Return the entry; None if it is not cached."""
-        with self._lock:
-            if key in self._entries:
-                self._entries.move_to_end(key)
-            return self._entries.get(key)
-
-    def put(self, key: Key, value: Value) -> None:
-        """Add the entry; the least recently used is evicted when the cache is full."""
-        with self._lock:
-            self._entries[key] = value
-            self._entries.move_to_end(key)
-            if len(self._entries) > self._size:
-                self._entries.popitem(last=False)
 
 
 class Memory:

@@ -32,6 +32,7 @@ class Database:
         self.engine = _sqlite_engine(url, pool_size) if self.is_sqlite else _engine(url, pool_size)
         self._readers = self.engine if self.is_sqlite else _snapshots(self.engine)
         self._write_lock = threading.Lock()
+        self._commits = 0
         self._committed: Callable[[UnitOfWork], object] | None = None
 
     @contextmanager
@@ -44,6 +45,10 @@ class Database:
                 yield connection
             finally:
                 connection.rollback()
+
+    def version(self) -> int | None:
+        """Return what changes with every commit, before its effects; None where other processes write as well."""
+        return self._commits if self.is_sqlite else None
 
     def on_commit(self, committed: Callable[[UnitOfWork], object]) -> None:
         """Call a function with each unit of work that was committed, in the thread that did; one function at a time."""
@@ -85,6 +90,7 @@ class Database:
                     connection.rollback()
                     raise
                 connection.commit()
+                self._commits += 1
         finally:
             self._write_lock.release()
 

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Self
 
-import psycopg
 from sqlalchemy.engine import make_url
 
 from service.infra.hub import ANY
@@ -96,6 +95,8 @@ class Relay:
 
     def _keep(self, work: Callable[[Any], None]) -> None:
         """Do the work on a connection, and on another once that is lost."""
+        import psycopg
+
         while not self._stopping:
             try:
                 with psycopg.connect(self._url, autocommit=True, **_CONNECTION) as connection:
@@ -127,7 +128,7 @@ class Relay:
             try:
                 for message in messages(self._id, batch):
                     self._notify(connection, message)
-            except psycopg.Error:
+            except Exception:
                 with self._changed:
                     self._put(batch)
                 raise

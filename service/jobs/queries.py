@@ -4,9 +4,10 @@ A job is named by its id or number; ``not-found`` for one that is unknown or tha
 the client's If-None-Match.
 """
 
+import json
 from collections.abc import Sequence
 
-from sqlalchemy import Connection, select
+from sqlalchemy import select
 
 from service.attempts import starts
 from service.db.engine import Database
@@ -18,6 +19,7 @@ from service.identity.visibility import readable
 from service.infra.etags import Tagged, etag, names
 from service.jobs import facets as job_facets
 from service.jobs import find, ordering, present, versions
+from service.jobs.written import WrittenJobs
 from torchyard import api
 from torchyard.ids import JobId
 
@@ -30,24 +32,17 @@ def find_owner(db: Database, caller: Caller, ref: str) -> JobOwner:
         return versions.owner(tx, ref, caller)
 
 
-def tag(db: Database, caller: Caller, ref: str) -> str:
-    """Return the ETag of a job."""
-    with db.read() as tx:
-        return versions.tag(versions.find(tx, ref, caller), caller)
-
-
 def is_over(db: Database, caller: Caller, ref: str) -> bool:
     """Return true once the job has ended."""
     with db.read() as tx:
         return versions.find(tx, ref, caller).is_over
 
 
-def job(db: Database, caller: Caller, ref: str, known: str | None) -> Tagged[api.Job]:
-    """Return a job."""
+def job(db: Database, written: WrittenJobs, caller: Caller, ref: str) -> Tagged[bytes]:
+    """Return a job as JSON."""
     with db.read() as tx:
         found = versions.find(tx, ref, caller)
-        current = versions.tag(found, caller)
-        return Tagged(current, None if names(known, current) else present.jobs(tx, [found.id], caller)[0])
+        return Tagged(versions.tag(found, caller), written.of(tx, [found], caller)[0])
 
 
 def changed(db: Database, caller: Caller, version: JobVersion) -> Tagged[api.Job]:
@@ -79,12 +74,13 @@ def with_owners(db: Database, job_ids: Sequence[JobId]) -> list[tuple[JobOwner, 
         return [(owners[JobId(job.id)], job) for job in present.jobs(tx, list(owners), None)]
 
 
-def page(
-    db: Database, caller: Caller, filters: find.Filters, span: find.Span, known: str | None
-) -> Tagged[api.Page[api.Job]]:
-    """Return a part of the list of jobs that the caller may read."""
+def page(db: Database, written: WrittenJobs, caller: Caller, filters: find.Filters, span: find.Span) -> Tagged[bytes]:
+    """Return a part of the list of jobs that the caller may read, as JSON."""
     with db.read() as tx:
-        return _presented(tx, find.page(tx, caller, filters, span), caller, known)
+        rows, following = find.page(tx, caller, filters, span)
+        items = b",".join(written.of(tx, rows, caller))
+    current = versions.tag_of_list(rows, following, caller)
+    return Tagged(current, b'{"items":[%b],"next":%b}' % (items, json.dumps(following).encode()))
 
 
 def ordered_page(
@@ -98,18 +94,12 @@ def ordered_page(
 ) -> Tagged[api.Page[api.Job]]:
     """Return a part of the list of jobs in the order of a column."""
     with db.read() as tx:
-        return _presented(tx, ordering.page(tx, caller, filters, span, order, now_us), caller, known)
-
-
-def _presented(
-    tx: Connection, page: tuple[list[JobVersion], str | None], caller: Caller, known: str | None
-) -> Tagged[api.Page[api.Job]]:
-    rows, following = page
-    current = versions.tag_of_list(rows, following, caller)
-    if names(known, current):
-        return Tagged(current, None)
-    items = present.jobs(tx, [row.id for row in rows], caller)
-    return Tagged(current, api.Page[api.Job](items=items, next=following))
+        rows, following = ordering.page(tx, caller, filters, span, order, now_us)
+        current = versions.tag_of_list(rows, following, caller)
+        if names(known, current):
+            return Tagged(current, None)
+        items = present.jobs(tx, [row.id for row in rows], caller)
+        return Tagged(current, api.Page[api.Job](items=items, next=following))
 
 
 def counts(db: Database, caller: Caller, filters: find.Filters, most: int) -> find.Counts:

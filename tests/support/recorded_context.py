@@ -14,6 +14,7 @@ from service.infra.broker_accounts import BrokerAccounts
 from service.infra.dispatch import Dispatcher
 from service.infra.effects import Effects
 from service.infra.hub import Hub
+from service.infra.shared_reads import SharedReads
 from service.scheduler_cache.load import Loader
 from service.settings import ServiceSettings
 from service.storage.store import BlobStore
@@ -92,6 +93,7 @@ def recorded_context(db: Database, folder: Path, **changes: Any) -> Iterator[Rec
         loader=Loader(settings.disk_floor, estimator, store.free),
         estimator=estimator,
         wake_scheduler=woken.set,
+        reads=SharedReads(db.version),
         now_us=lambda: clock.us,
         monotonic=lambda: clock.s,
         started=clock.s,

@@ -1,6 +1,8 @@
 """``/jobs``: submit, find, follow and change."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import Depends, Header, Query, Request, Response
@@ -20,6 +22,7 @@ from service.db import idempotency
 from service.db.records.jobs import JobVersion
 from service.errors import field_problem
 from service.identity.callers import Caller
+from service.infra.etags import Tagged
 from service.infra.etags import etag as make_etag
 from service.jobs import body, change, find, ordering, queries, sizing, submit
 from service.jobs.submission import Submission
@@ -115,7 +118,7 @@ def _created(submitted: submit.Submitted) -> Response:
 
 
 @router.get("", response_model=api.Page[api.Job])
-def list_jobs(
+async def list_jobs(
     request: Request,
     caller: Reader,
     ctx: Ctx,
@@ -150,12 +153,24 @@ def list_jobs(
     narrowed, known = replace(filters, group=group, trials=trials, refs=named), known_tags(request)
     part = find.Span(limit=limit, cursor=cursor, offset=offset)
     if order == "queue":
-        return tagged(waiting_jobs.page(ctx.db, ctx.loader, ctx.now_us(), caller, narrowed, part, known))
+        return tagged(
+            await run_in_threadpool(waiting_jobs.page, ctx.db, ctx.loader, ctx.now_us(), caller, narrowed, part, known)
+        )
     if order in ("newest", "oldest"):
         part = replace(part, order="oldest" if order == "oldest" else "newest")
-        return tagged(queries.page(ctx.db, caller, narrowed, part, known))
+        read = partial(queries.page, ctx.db, ctx.written, caller, narrowed, part)
+        return await _read_together(ctx, caller, request, read)
     by = ordering.parse(order)
-    return tagged(queries.ordered_page(ctx.db, caller, narrowed, part, by, ctx.now_us(), known))
+    return tagged(
+        await run_in_threadpool(queries.ordered_page, ctx.db, caller, narrowed, part, by, ctx.now_us(), known)
+    )
+
+
+async def _read_together(ctx: Context, caller: Caller, request: Request, read: Callable[[], Tagged[bytes]]) -> Response:
+    """Answer what depends on nothing but the address and what the caller may read."""
+    key = (request.url.path, request.scope["query_string"], caller.user_id, caller.admin, caller.projects)
+    found = await ctx.reads.get(key, read)
+    return not_modified(request, found.tag) or answer(found.body or b"", tag=found.tag)
 
 
 @router.get("/counts", response_model=api.JobCounts)
@@ -209,21 +224,7 @@ async def show_job(
     if wait:
         await _ended(ctx, caller, job_id, wait)
         caller = await current(request)  # as their rights are by now
-    same = _unchanged(ctx, caller, request, job_id)
-    return await run_in_threadpool(_show, ctx, caller, request, job_id) if same is None else same
-
-
-def _unchanged(ctx: Context, caller: Caller, request: Request, job_id: JobPath) -> Response | None:
-    """The 304, where it costs less than the way to a thread and back: SQLite answers by itself, and readers never wait
-    for its writer.
-    """
-    if not ctx.db.is_sqlite or "if-none-match" not in request.headers:
-        return None
-    return not_modified(request, queries.tag(ctx.db, caller, job_id))
-
-
-def _show(ctx: Context, caller: Caller, request: Request, job_id: JobPath) -> Response:
-    return tagged(queries.job(ctx.db, caller, job_id, known_tags(request)))
+    return await _read_together(ctx, caller, request, partial(queries.job, ctx.db, ctx.written, caller, job_id))
 
 
 async def _ended(ctx: Context, caller: Caller, job_id: JobPath, wait: float) -> None:
