@@ -17,7 +17,7 @@ from tests.support.node import Box, ended, log
 from tests.support.processes import MARK
 from tests.support.wait import until
 from torchyard.injob import layout
-from torchyard.wire import Result
+from torchyard.wire import Result, ResultKind
 from worker.attempts.folder import AttemptFolder
 from worker.attempts.starts import StartReader
 from worker.launching import warm
@@ -238,8 +238,7 @@ def test_a_cancelled_job_ends_wholly(team: Team, launcher: str) -> None:
     )
     program = "import subprocess\nsubprocess.Popen(['sleep', '600'], start_new_session=True)\n" + WAITS
     folder = team.start(program, **spec)
-    command = {"action": "stop", "reason": "cancel", "grace_s": 5.0}
-    folder.at(layout.COMMAND).write_text(json.dumps(command))
+    stop(folder, grace_s=5.0)
     result = ended(folder)
     assert (result.stop, [each.signal for each in result.ranks]) == ("cancel", [signal.SIGTERM])
     assert not processes.of_attempt(folder.attempt_id)
@@ -337,6 +336,9 @@ if sys.argv[0].endswith('forkserver/__main__.py'):
         message, ends, _, _ = socket.recv_fds(requests, 8192, 4)
         if not message: break
         shim = socket.socket(fileno=ends[0])
+        child = os.fork() if how == 'early' else 0
+        if how == 'early' and child == 0:
+            time.sleep(600)
         shim.send(b'r')
         words = shim.recv(512)
         if how == 'nonce':
@@ -345,6 +347,23 @@ if sys.argv[0].endswith('forkserver/__main__.py'):
         if how == 'names':
             socket.recv_fds(shim, 512, 3)
             shim.send(json.dumps({"pid": int(foreign)}).encode())
+        if how == 'early':
+            socket.recv_fds(shim, 512, 3)
+            shim.send(json.dumps({"pid": child}).encode())
+        if how == 'mute':
+            received = socket.recv_fds(shim, 512, 3)[1]
+            child = os.fork()
+            if child == 0:
+                time.sleep(600)
+            shim.send(json.dumps({"pid": child}).encode())
+            shim.recv(1)
+            os.kill(child, 9)
+            os.waitpid(child, 0)
+            for each in received:
+                os.close(each)
+            for status in (0x7f, -1, 2**70, "0", None):
+                shim.send(json.dumps({"pid": child, "status": status}).encode())
+            shim.send(json.dumps({"pid": int(foreign), "status": 0}).encode())
         if how == 'numbers':
             socket.recv_fds(shim, 512, 3)
             shim.send(b'[' * 400)
@@ -352,32 +371,69 @@ if sys.argv[0].endswith('forkserver/__main__.py'):
 """
 
 
-@pytest.mark.parametrize("how", ["nonce", "names", "numbers"])
-def test_a_hostile_server_harms_no_process_that_it_names(team: Team, open_tmp: Path, how: str) -> None:
-    victim = os.fork()
-    if victim == 0:
+@pytest.fixture
+def victim() -> Iterator[int]:
+    """A process of somebody else's, which nothing has happened to in the end."""
+    pid = os.fork()
+    if pid == 0:
         signal.pause()
         os._exit(0)
+    folder = Path("/proc", str(pid))
+    before = {name: (folder / name).read_text() for name in ("cgroup", "oom_score_adj")}
     try:
-        before = Path("/proc", str(victim), "cgroup").read_text()
-        (open_tmp / "sitecustomize.py").write_text(HOSTILE)
-        (open_tmp / "foreign").write_text(f"{victim} {how}")
-        spec = {"env": {"PYTHONPATH": str(open_tmp), "FOREIGN": str(open_tmp / "foreign")}}
-        given = team.given("print('ran')", spec)
-        first, _ = team.cold.run(**given)
-        team.make(first)
-        second, result = team.warm.run(**given)
-        assert (result.exit_code, log(second), forked(second)) == (0, "ran\n", False)
-        assert "the fork server of its account is not used" in log(second, layout.LAUNCHER_LOG)
-        start = StartReader(second, owner=team.who.pw_uid).read()
-        assert start is not None
-        assert start.cold_reason == warm.REFUSED
-        assert Path("/proc", str(victim), "cgroup").read_text() == before
-        assert Path("/proc", str(victim), "oom_score_adj").read_text() == Path("/proc/self/oom_score_adj").read_text()
-        assert os.waitpid(victim, os.WNOHANG) == (0, 0)
+        yield pid
+        assert {name: (folder / name).read_text() for name in before} == before
+        assert os.waitpid(pid, os.WNOHANG) == (0, 0)
     finally:
-        os.kill(victim, signal.SIGKILL)
-        os.waitpid(victim, 0)
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+
+def hostile(team: Team, folder: Path, victim: int, how: str) -> dict[str, Any]:
+    """A job in an environment whose server is another program, which has been started."""
+    (folder / "sitecustomize.py").write_text(HOSTILE)
+    (folder / "foreign").write_text(f"{victim} {how}")
+    given = team.given("print('ran')", {"env": {"PYTHONPATH": str(folder), "FOREIGN": str(folder / "foreign")}})
+    first, _ = team.cold.run(**given)
+    team.make(first)
+    return given
+
+
+@pytest.mark.parametrize("how", ["nonce", "names", "numbers", "early"])
+def test_a_hostile_server_harms_no_process_that_it_names(team: Team, open_tmp: Path, victim: int, how: str) -> None:
+    """Nor does a process count that it has forked where the job does not belong."""
+    second, result = team.warm.run(**hostile(team, open_tmp, victim, how))
+    assert (result.exit_code, log(second), forked(second)) == (0, "ran\n", False)
+    assert "the fork server of its account is not used" in log(second, layout.LAUNCHER_LOG)
+    start = StartReader(second, owner=team.who.pw_uid).read()
+    assert start is not None
+    assert start.cold_reason == warm.REFUSED
+
+
+def test_a_keeper_that_does_not_tell_harms_its_own_job_alone(team: Team, open_tmp: Path, victim: int) -> None:
+    folder = team.warm.assign(**hostile(team, open_tmp, victim, "mute"))
+    team.warm.launcher.start(folder.attempt_id)
+    shim = folder.read_shim()
+    assert shim is not None
+    assert shim.forked
+    until(lambda: table.find(shim.child_pid) is None, what="the end of the program")
+    stop(folder, grace_s=0.2)
+    result = ended(folder)
+    assert (result.kind, result.stop, result.signal) == (ResultKind.KILLED, "cancel", signal.SIGKILL)
+    keeper = table.find(shim.keeper_pid)
+    assert keeper is None or keeper.dead  # its server need not wait for it
+
+
+def stop(folder: AttemptFolder, grace_s: float) -> None:
+    command = {"action": "stop", "reason": "cancel", "grace_s": grace_s}
+    folder.at(layout.COMMAND).write_text(json.dumps(command))
+
+
+def test_too_much_memory_ends_it_and_is_told(team: Team) -> None:
+    program = "held = bytearray(700 << 20)\nimport time\ntime.sleep(600)\n"
+    (_, first), (_, second) = team.run(program, resources={"gpus": 0, "memory": "300MiB"})
+    assert (first.fingerprint, second.fingerprint) == ("memory-limit", "memory-limit")
+    assert outcome(second) == outcome(first)
 
 
 def test_what_the_jobs_environment_tells_the_loader_is_not_told_as_root(team: Team, open_tmp: Path) -> None:
