@@ -16,6 +16,7 @@ from service.context import Context
 from service.identity.callers import Caller
 from service.infra.hub import ANY, Listener
 from service.jobs import queries
+from service.storage.store import BlobStore
 from service.telemetry import logs
 from torchyard.ids import JobId
 
@@ -79,7 +80,7 @@ class LogFollower:
     async def _follow(self, listener: Listener) -> AsyncIterator[LogEvent]:
         while not listener.closing:
             seen = await self._look()
-            while self._offset < seen.size and (piece := await run_in_threadpool(self._next, seen)) is not None:
+            while self._offset < seen.size and (piece := await self._next(seen)) is not None:
                 self._sent = self._quiet_since = self._ctx.monotonic()
                 yield piece
             if self._may_end(seen):
@@ -93,12 +94,11 @@ class LogFollower:
         ctx, log = self._ctx, (self._job_id, self._rank, self._number)
         return await ctx.reads.get(("log", *log), partial(logs.current, ctx.db, *log))
 
-    def _next(self, seen: logs.LogView) -> LogEvent | None:
-        """The next event; None when all that can be shown is sent."""
+    async def _next(self, seen: logs.LogView) -> LogEvent | None:
+        """The next event, read together with all who are as far; None when all that can be shown is sent."""
         offset = self._offset
-        data = logs.read(self._ctx.store, seen, self._rank, offset, EVENT_BYTES)
-        at_end = offset + len(data) >= seen.size
-        text, used = logs.decode(data, last=at_end and self._may_end(seen))
+        place = (seen, self._rank, offset, self._may_end(seen))
+        text, used = await self._ctx.reads.get(("piece", *place), partial(_piece, self._ctx.store, *place))
         if not used:
             return None
         self._offset = offset + used
@@ -116,6 +116,12 @@ class LogFollower:
             return False
         self._sent = self._ctx.monotonic()
         return True
+
+
+def _piece(store: BlobStore, seen: logs.LogView, rank: int, offset: int, is_over: bool) -> tuple[str, int]:
+    """Return text of a log from an offset on, and how many bytes it took."""
+    data = logs.read(store, seen, rank, offset, EVENT_BYTES)
+    return logs.decode(data, last=is_over and offset + len(data) >= seen.size)
 
 
 async def changes(ctx: Context, who: Callable[[], Awaitable[Caller]]) -> AsyncGenerator[bytes]:
