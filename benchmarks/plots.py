@@ -1,5 +1,6 @@
 """``python -m benchmarks.plots``: pictures for docs/benchmarks.md from ``results.json`` and ``peers.json``."""
 
+import io
 import math
 import re
 from collections.abc import Sequence
@@ -8,14 +9,23 @@ from typing import Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure as Picture
+from matplotlib.ticker import NullLocator
 
 from benchmarks import results
 from benchmarks.peers import outcome
 
+PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
+BEGIN, END = "<!-- peers: make bench-peers writes this -->", "<!-- end of peers -->"
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 OURS, THEIRS, MISSED = "#2563eb", "#94a3b8", "#b42318"
 #: The same input gives the same bytes; text stays text, which is smaller and can be searched.
-SETTINGS: Any = {"svg.hashsalt": "benchmarks", "svg.fonttype": "none", "font.size": 9, "axes.spines.top": False}
+SETTINGS: Any = {
+    "svg.hashsalt": "benchmarks",
+    "svg.fonttype": "none",
+    "font.size": 9,
+    "font.family": "DejaVu Sans",
+    "axes.spines.top": False,
+}
 _TARGET = re.compile(r"([<>])=?\s*([\d.,]+)\s*(x?)")
 
 
@@ -40,6 +50,8 @@ def draw_targets(sections: dict[str, Any], path: Path) -> None:
         axes.barh([name for name, _ in bars], [value - 1 for _, value in bars], left=1, color=colors, height=0.6)
         axes.axvline(1, color="black", linewidth=0.8)
         axes.set_xscale("log")
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.tick_params(axis="y", length=0)
         axes.invert_yaxis()
         axes.set_xlabel("times better than the target")
         _save(picture, path)
@@ -62,24 +74,57 @@ def _panel(axes: Any, rows: Sequence[dict[str, Any]], column: outcome.Column) ->
     axes.bar_label(bars, [f" {results.number(value)}" for _, value in found], fontsize=7)
     axes.set_title(f"{column.title}, {column.unit}", fontsize=9)
     axes.set_xscale("log")
-    axes.tick_params(labelsize=7)
+    axes.tick_params(labelsize=7, length=0)
     axes.invert_yaxis()
     if found:
         values = [value for _, value in found]
         axes.set_xlim(10 ** math.floor(math.log10(min(values))), max(values) * 4)
+    # Each bar has its number: ticks of a logarithmic scale would be most of the file.
+    axes.xaxis.set_major_locator(NullLocator())
+    axes.xaxis.set_minor_locator(NullLocator())
+
+
+#: What matplotlib writes and no reader sees: turns by nothing, groups, indentation, parts of a point, a font each time.
+_UNSEEN = (
+    (r' transform="rotate\(-0 [^"]*"', ""),
+    (r'<g id="[^"]*"', "<g"),
+    (r"(?m)^ +", ""),
+    (r"(?s)<metadata>.*</metadata>\n", ""),
+    (r"<g/>\n", ""),
+    (r"(\d)\.\d{6}", r"\1"),
+    (r"font-family: 'DejaVu Sans'(; )?", ""),
+    ("<svg ", '<svg font-family="DejaVu Sans, sans-serif" '),
+)
 
 
 def _save(picture: Picture, path: Path) -> None:
-    picture.savefig(path, metadata={"Date": None})
+    drawn = io.StringIO()
+    picture.savefig(drawn, format="svg", metadata={"Date": None, "Creator": None})
+    text = drawn.getvalue()
+    for pattern, instead in _UNSEEN:
+        text = re.sub(pattern, instead, text)
+    path.write_text(text)
+
+
+def with_table(page: str, peers: dict[str, Any]) -> str:
+    """Return the page with a table of the peers in the place of the one before."""
+    machine = peers["machine"]
+    about = "{cpu}, {cores} cores, {memory_gb} GB of memory, Python {python}, torch {torch}, {date}".format_map(machine)
+    loads = f"programs that ran or waited besides: {peers['load'][0]:g} to {peers['load'][1]:g}"
+    words = f"{about};\n{loads}; rounds: {peers['rounds']}. In brackets: times {outcome.REFERENCE}."
+    before, _, rest = page.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n{words}\n\n{outcome.markdown(peers['rows'])}{END}{after}"
 
 
 def main() -> None:
-    """Draws what there is."""
+    """Draws what there is, and puts the table of peers into the docs."""
     sections, peers = results.load(), results.load(outcome.PEERS)
     if sections:
         draw_targets(sections, IMAGES / "benchmark-targets.svg")
     if peers:
         draw_peers(peers["rows"], IMAGES / "benchmark-peers.svg")
+        PAGE.write_text(with_table(PAGE.read_text(), peers))
 
 
 if __name__ == "__main__":

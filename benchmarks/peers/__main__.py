@@ -52,15 +52,18 @@ def main() -> None:
     console = Console(width=180)
     peers = chosen(options.only)
     measured = {peer.name: installed(peer) for peer in peers}
+    loads = []
     for number in range(options.rounds):
         for peer in peers:
             if not measured[peer.name].reason:
-                console.print(f"round {number + 1}: {peer.name}, load {os.getloadavg()[0]:.1f}", style="dim")
+                loads.append(round(os.getloadavg()[0], 1))
+                console.print(f"round {number + 1}: {peer.name}, load {loads[-1]:g}", style="dim")
                 one_round(peer, measured[peer.name])
     rows = outcome.rows(list(measured.values()))
     console.print(outcome.markdown(rows) if options.markdown else outcome.table(rows))
     if not options.only:
-        results.save({"machine": results.machine(), "rounds": options.rounds, "rows": rows}, outcome.PEERS)
+        about = {"machine": results.machine(), "rounds": options.rounds, "load": [min(loads), max(loads)]}
+        results.save(about | {"rows": rows}, outcome.PEERS)
 
 
 if __name__ == "__main__":

@@ -25,14 +25,6 @@ class Client(Protocol):
         ...
 
 
-class Trains(Protocol):
-    """How a queue is given a script of two ranks, where that is not a command like any other."""
-
-    def train(self, script: Path, moments: Path) -> str:
-        """Submit and return the job's name."""
-        ...
-
-
 @dataclass(frozen=True, kw_only=True)
 class Peer:
     """A queue, how it is set up, and what a reader must know of that."""
@@ -46,6 +38,6 @@ class Peer:
 
 
 def train(client: Client, script: Path, moments: Path) -> str:
-    """Submit the script with two ranks."""
+    """Submit the script with two ranks: by the client's own `train`, if that is not a command like any other."""
     own = getattr(client, "train", None)
     return str(own(script, moments) if own else client.submit(torchrun(script, moments), slots=2))

@@ -22,7 +22,8 @@ class Processes:
     def __init__(self, folder: Path, variables: Mapping[str, str]) -> None:
         self.folder = folder
         self._mark = uuid.uuid4().hex
-        self.environment = {**os.environ, MARK: self._mark, **variables}
+        # Empty: command lines in Python would compile their modules anew with each call.
+        self.environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", MARK: self._mark, **variables}
         self._daemons: list[subprocess.Popen[bytes]] = []
 
     def daemon(self, command: Sequence[str]) -> subprocess.Popen[bytes]:

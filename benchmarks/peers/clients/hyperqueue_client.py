@@ -13,14 +13,14 @@ class Client:
 
     def __init__(self, cluster: LocalCluster) -> None:
         self._client = cluster.client()
-        self._jobs = {}
+        self._jobs: dict[str, object] = {}
 
-    def submit(self, command: list[str], slots: int) -> int:
+    def submit(self, command: list[str], slots: int) -> str:
         job = Job(default_workdir=".")
         job.program(command, resources=ResourceRequest(cpus=slots), stdout=None, stderr=None)
         submitted = self._client.submit(job)
         self._jobs[str(submitted.id)] = submitted
-        return submitted.id
+        return str(submitted.id)
 
     def wait(self, job: str) -> None:
         self._client.wait_for_jobs([self._jobs.pop(job)])

@@ -15,7 +15,7 @@ class Client:
         self._client = JobSubmissionClient(address)
 
     def submit(self, command: list[str], slots: int) -> str:
-        return self._client.submit_job(entrypoint=shlex.join(command), entrypoint_num_cpus=slots)
+        return str(self._client.submit_job(entrypoint=shlex.join(command), entrypoint_num_cpus=slots))
 
     def wait(self, job: str) -> None:
         while not (status := self._client.get_job_status(job)).is_terminal():

@@ -36,16 +36,32 @@ def test_targets_are_drawn_small_and_always_alike(tmp_path: Path) -> None:
         plots.draw_targets(sections, tmp_path / name)
     drawn = (tmp_path / "a.svg").read_bytes()
     assert drawn == (tmp_path / "b.svg").read_bytes()
-    assert len(drawn) < 30_000
+    assert len(drawn) < 20_000
     assert b"figure of 20" in drawn
     assert b"figure of 7.5" not in drawn
 
 
 def test_peers_are_drawn_with_what_was_measured(tmp_path: Path) -> None:
     ours = outcome.Measured(name=outcome.REFERENCE, submit_ms=[1.0], start_ms=[2.0], drain_per_s=[3.0], step_ms=[4.0])
-    rows = outcome.rows([ours, outcome.Measured(name="other", submit_ms=[8.0]), outcome.Measured(name="none")])
+    rows = outcome.rows([ours, outcome.Measured(name="other", submit_ms=[0.01234]), outcome.Measured(name="none")])
     plots.draw_peers(rows, tmp_path / "peers.svg")
     drawn = (tmp_path / "peers.svg").read_text()
     assert all(column.title in drawn for column in outcome.COLUMNS)
+    assert len(drawn) < 20_000
     assert drawn.count(">other<") == 1
+    assert "0.012<" in drawn
     assert ">none<" not in drawn
+
+
+def test_the_table_of_the_page_is_replaced() -> None:
+    machine = {"cpu": "some", "cores": 2, "memory_gb": 8, "python": "3", "torch": "2", "date": "2026-01-01", "load": 1}
+    rows = outcome.rows([outcome.Measured(name="other", submit_ms=[8.0])])
+    peers = {"machine": machine, "rounds": 1, "load": [0.5, 2.0], "rows": rows}
+    page = f"before\n{plots.BEGIN}\nold\n{plots.END}\nafter\n"
+    once = plots.with_table(page, peers)
+    assert once.startswith(f"before\n{plots.BEGIN}\nsome, 2 cores, 8 GB")
+    assert once.endswith(f"|\n{plots.END}\nafter\n")
+    assert "| other |  | 8 |" in once
+    assert "0.5 to 2; rounds: 1" in once
+    assert "old" not in once
+    assert plots.with_table(once, peers) == once
