@@ -16,6 +16,7 @@ from benchmarks.peers import outcome
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- peers: make bench-peers writes this -->", "<!-- end of peers -->"
+TARGETS_BEGIN, TARGETS_END = "<!-- targets: make bench writes this -->", "<!-- end of targets -->"
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 OURS, THEIRS, MISSED = "#2563eb", "#94a3b8", "#b42318"
 #: The same input gives the same bytes; text stays text, which is smaller and can be searched.
@@ -112,9 +113,20 @@ def with_table(page: str, peers: dict[str, Any]) -> str:
     about = "{cpu}, {cores} cores, {memory_gb} GB of memory, Python {python}, torch {torch}, {date}".format_map(machine)
     loads = f"programs that ran or waited besides: {peers['load'][0]:g} to {peers['load'][1]:g}"
     words = f"{about};\n{loads}; rounds: {peers['rounds']}. In brackets: times {outcome.REFERENCE}."
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{words}\n\n{outcome.markdown(peers['rows'])}{END}{after}"
+    return _between(page, BEGIN, END, f"{words}\n\n{outcome.markdown(peers['rows'])}")
+
+
+def with_targets(page: str) -> str:
+    """Return the page with the picture of the targets."""
+    return _between(
+        page, TARGETS_BEGIN, TARGETS_END, "![How far figures are from targets](images/benchmark-targets.svg)\n"
+    )
+
+
+def _between(page: str, begin: str, end: str, text: str) -> str:
+    before, _, rest = page.partition(begin)
+    _, _, after = rest.partition(end)
+    return f"{before}{begin}\n{text}{end}{after}"
 
 
 def main() -> None:
@@ -122,6 +134,7 @@ def main() -> None:
     sections, peers = results.load(), results.load(outcome.PEERS)
     if sections:
         draw_targets(sections, IMAGES / "benchmark-targets.svg")
+        PAGE.write_text(with_targets(PAGE.read_text()))
     if peers:
         draw_peers(peers["rows"], IMAGES / "benchmark-peers.svg")
         PAGE.write_text(with_table(PAGE.read_text(), peers))

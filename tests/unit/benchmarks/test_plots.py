@@ -65,3 +65,16 @@ def test_the_table_of_the_page_is_replaced() -> None:
     assert "0.5 to 2; rounds: 1" in once
     assert "old" not in once
     assert plots.with_table(once, peers) == once
+
+
+def test_the_page_shows_the_targets_once() -> None:
+    page = f"before\n{plots.TARGETS_BEGIN}\n{plots.TARGETS_END}\nafter\n"
+    once = plots.with_targets(page)
+    assert once.count("(images/benchmark-targets.svg)") == 1
+    assert plots.with_targets(once) == once
+    assert once.endswith(f"{plots.TARGETS_END}\nafter\n")
+
+
+def test_the_page_has_a_place_for_both() -> None:
+    page = plots.PAGE.read_text()
+    assert all(page.count(mark) == 1 for mark in (plots.BEGIN, plots.END, plots.TARGETS_BEGIN, plots.TARGETS_END))
