@@ -82,18 +82,22 @@ def down(
 
 
 def doctor(json: common.Json = False) -> None:
-    """Check this machine's stack: modes, owners, accounts, settings, units, disk.
+    """Check this machine's stack: modes, owners, accounts, settings, units and whether they run, disk.
 
     Prints each finding with its mend. Exits with 1 if there is one.
     """
     from torchyard import home
     from torchyard.stack import doctor as checks
     from torchyard.stack import install as installation
+    from torchyard.stack import systemd
 
-    root, worker_folder = home.root(), home.worker_folder()
-    found = [*checks.findings(root, worker_folder), *config.findings()]
-    if installation.is_installed(plan := install.plan()):
+    root, worker_folder, plan = home.root(), home.worker_folder(), install.plan()
+    installed = installation.is_installed(plan)
+    owner = installation.owner_of(plan, root) if installed else None
+    found = [*checks.findings(root, worker_folder, owner), *config.findings()]
+    if installed:
         found += [each for each in installation.findings(plan) if each not in found]
+        found += systemd.findings([unit.path.name for unit in plan.units], own=os.geteuid() != 0)
     if json:
         common.print_json({"findings": found})
     else:

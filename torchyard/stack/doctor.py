@@ -16,16 +16,20 @@ from torchyard.stack import access, filesystem, redis
 SETTINGS_FOLDER: Final = Path("/etc/torchyard")
 
 
-def findings(root: Path, worker: Path) -> list[str]:
-    """Return what is wrong with the stack of a home folder and its worker's folder, one sentence each."""
-    return [*_home(root), *_private_files(root), *_accounts(worker), *_disk(root, worker), *_redis()]
+def findings(root: Path, worker: Path, owner: int | None = None) -> list[str]:
+    """Return what is wrong with the stack of a home folder and its worker's folder, one sentence each.
+
+    `owner` is the account that has the home, by default the caller's.
+    """
+    owner = os.geteuid() if owner is None else owner
+    return [*_home(root, owner), *_private_files(root, owner), *_accounts(worker), *_disk(root, worker), *_redis()]
 
 
-def _home(root: Path) -> Iterator[str]:
+def _home(root: Path, owner: int) -> Iterator[str]:
     if not root.exists():
         return
     status = root.stat()
-    if status.st_uid != os.geteuid():
+    if status.st_uid != owner:
         yield f"{access.described(root)} belongs to another account than yours: start the stack as its owner"
     if status.st_mode & 0o077:
         yield f"{access.described(root)} is open to other accounts, database and tokens with it: `chmod 0700 {root}`"
@@ -35,7 +39,7 @@ def _home(root: Path) -> Iterator[str]:
         yield str(error)
 
 
-def _private_files(root: Path) -> Iterator[str]:
+def _private_files(root: Path, owner: int) -> Iterator[str]:
     """Tokens, keys and settings that others could read: a mode counts also where a folder above keeps them out."""
     key = root / "service" / "secrets.key"
     files = [root / "admin.token", root / "node.token", key, *_entries(SETTINGS_FOLDER)]
@@ -44,7 +48,7 @@ def _private_files(root: Path) -> Iterator[str]:
         if status.st_mode & 0o077:
             anew = "`python -m service rotate-secrets`" if path == key else "make a new token"
             yield f"{access.described(path)} can be read by other accounts: `chmod 0600 {path}`, and {anew}"
-        if status.st_uid not in {0, os.geteuid()}:
+        if status.st_uid not in {0, owner}:
             yield f"{access.described(path)} belongs to another account, which can exchange it: `chown root {path}`"
 
 

@@ -301,6 +301,11 @@ def is_installed(plan: Plan) -> bool:
     return any(file.path.is_file() and file.path.read_text().startswith(_UNIT_HEAD) for file in plan.units)
 
 
+def owner_of(plan: Plan, folder: Path) -> int | None:
+    """Return the account that a folder of the plan belongs to; None for another folder, or without that account."""
+    return next((_uid(each.owner) for each in plan.folders if each.path == folder), None)
+
+
 def findings(plan: Plan) -> Iterator[str]:
     """Yield what differs from the plan, each with its mend."""
     for account in plan.accounts:

@@ -135,3 +135,12 @@ def mend(finding: str) -> None:
     """Type what a finding says."""
     for command in re.findall(r"`(ch(?:mod|own) [^`]*)`", finding):
         subprocess.run(command.split(), check=True)
+
+
+@accounts.needs_root
+def test_the_home_of_an_installation_is_its_accounts_and_no_others(place: Place) -> None:
+    private = [place.root / name for name in PRIVATE]
+    for path in (place.root, *private):
+        os.chown(path, 4001, 4001)
+    assert doctor.findings(place.root, place.worker, owner=4001) == []
+    assert len(doctor.findings(place.root, place.worker, owner=4002)) == 1 + len(private)

@@ -98,6 +98,8 @@ BROKEN: dict[str, tuple[Callable[[Plan], object], str]] = {
 @accounts.needs_root
 def test_an_installation_is_as_it_should_be_and_systemd_reads_it(plan: Plan) -> None:
     assert list(install.findings(plan)) == []
+    home = path(plan, "lib/torchyard")
+    assert (install.owner_of(plan, home), install.owner_of(plan, home.parent)) == (home.stat().st_uid, None)
     assert install.is_installed(plan)
     assert install.verified(plan.units) == ""
 
