@@ -1,6 +1,7 @@
 """Status of a job that does not wait: its node and its expected end, the reason of its stop, its preemptor."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from sqlalchemy import Connection, select
 
@@ -45,7 +46,7 @@ _SOURCES = {
 def why(tx: Connection, job: JobRecord, running: Running | None, state: SchedulerState, now: int) -> Why:
     """Return the status of a job that does not wait; `running` is the policy's model of one that holds devices."""
     code, message = _state(tx, job)
-    reasons = [Reason(code=code, message=message)]
+    reasons = [Reason(code=code, message=message, params=_params(tx, job))]
     ends: tuple[int, int] | None = None
     if running is not None:
         reasons += _place(running, state) + _preempted_for(tx, job) + _joining(tx, job)
@@ -93,6 +94,16 @@ def _state(tx: Connection, job: JobRecord) -> tuple[str, str]:
     return state.value, words[state]
 
 
+def _params(tx: Connection, job: JobRecord) -> dict[str, Any]:
+    """Return what the message of a state is made of; nothing where an error speaks."""
+    match job.state:
+        case JobState.FAILED | JobState.SUCCEEDED:
+            return {}
+        case JobState.CANCELLED | JobState.STOPPING:
+            return {"stop": job.stop or "", "by": job.stop_actor or ""}
+    return {"node": _node_of(tx, job), **(_times(tx, job) if job.state is JobState.RUNNING else {})}
+
+
 def _failed(job: JobRecord) -> tuple[str, str]:
     if job.error is None:
         return "failed", "failed: no reason is known"
@@ -120,20 +131,26 @@ def _node_of(tx: Connection, job: JobRecord) -> str:
 
 
 def _since(tx: Connection, job: JobRecord) -> str:
-    """Return words for the start of the attempt that holds the devices; the job's own start is that of its first."""
+    found = _times(tx, job)
+    since = f" since {found['since']}" if "since" in found else ""
+    return f"{since}; it first started on {found['first']}" if "first" in found else since
+
+
+def _times(tx: Connection, job: JobRecord) -> dict[str, str]:
+    """Return the start of the attempt that holds the devices, and the job's own where that was its first's."""
     query = select(Attempt.started_us).where(Attempt.job_id == job.id, Attempt.number == job.attempt)
     started_us = tx.scalar(query)
     if started_us is None:
-        return ""
-    since = f" since {times.words(moment(started_us), 'seconds')}"
+        return {}
+    since = {"since": times.words(moment(started_us), "seconds")}
     if job.started_us is None or job.started_us >= started_us:
         return since
-    return f"{since}; it first started on {times.words(moment(job.started_us), 'seconds')}"
+    return since | {"first": times.words(moment(job.started_us), "seconds")}
 
 
 def _place(running: Running, state: SchedulerState) -> list[Reason]:
     """Return its devices, and how near they are to each other."""
-    found = []
+    found, places = [], []
     for placement in running.placements:
         info = state.nodes.get(placement.node)
         slots = [slot for slot in info.slots if slot.uuid in placement.uuids] if info else []
@@ -144,15 +161,23 @@ def _place(running: Running, state: SchedulerState) -> list[Reason]:
         near = _nearness(slots) if word == "GPUs" else ""
         shared = ", shared with others" if running.resources.gpu_share else ""
         found.append(f"{word} {indexes} of node {placement.node}{near}{shared}")
-    return [Reason(code="placement", message=f"has {'; '.join(found)}")] if found else []
+        unit = "gpu" if word.startswith("GPU") else "cpu"
+        link = _slowest(slots) if near else None
+        places.append({"node": placement.node, "unit": unit, "indexes": indexes, "link": link.name if link else ""})
+    params = {"places": places, "shared": bool(running.resources.gpu_share)}
+    return [Reason(code="placement", message=f"has {'; '.join(found)}", params=params)] if found else []
 
 
 def _nearness(slots: Sequence[Slot]) -> str:
-    """Return words for the slowest link between the GPUs, where the driver tells the links."""
+    worst = _slowest(slots)
+    return "" if worst is None else f", {_LINKS[worst]}: the nearest that were free"
+
+
+def _slowest(slots: Sequence[Slot]) -> LinkType | None:
+    """Return the slowest link between the GPUs; None where the driver does not tell the links."""
     if any(slot.numa is None and not slot.links for slot in slots):
-        return ""
-    worst = max(one.link_type(other) for one in slots for other in slots if one.uuid != other.uuid)
-    return f", {_LINKS[worst]}: the nearest that were free"
+        return None
+    return max(one.link_type(other) for one in slots for other in slots if one.uuid != other.uuid)
 
 
 def _preempted_for(tx: Connection, job: JobRecord) -> list[Reason]:

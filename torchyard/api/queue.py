@@ -41,6 +41,9 @@ class Reason(Resource):
     """Jobs that hold what this one waits for."""
     until: datetime | None = None
     """When it is expected to be over, in half of such cases."""
+    params: dict[str, Any] = {}
+    """What the message is made of, for words in another language; empty where the message alone says it. Times are
+    written as in the message."""
 
 
 class Alternative(Resource):

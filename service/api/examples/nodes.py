@@ -144,8 +144,15 @@ MODELS: tuple[BaseModel, ...] = (
     ),
     api.Why(
         state=JobState.QUEUED,
-        summary="Job 57 waits for 2 free GPUs; job 42 holds them.",
-        reasons=[api.Reason(code="resources", message="2 GPUs are needed, 1 is free", until=at("10:00"))],
+        summary="Job 57 waits at place 1: needs 2 nodes at the same time, and 1 has enough free now.",
+        reasons=[
+            api.Reason(
+                code="nodes",
+                message="needs 2 nodes at the same time, and 1 has enough free now",
+                until=at("10:00"),
+                params={"needed": 2, "free": 1},
+            )
+        ],
         position=1,
         expected_start_at=at("10:00"),
         expected_start_p90_at=at("11:00"),

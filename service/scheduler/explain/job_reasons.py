@@ -2,6 +2,8 @@
 
 import math
 from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
 
 from service.infra import times
 from service.scheduler.explain.availability import likely_end
@@ -50,7 +52,8 @@ def ineligible(given: ReasonInputs, blocker: Blocker) -> Reason:
             return Reason(code="secret", message=given.names.missing or "a secret that it names is gone")
         case IneligibleReason.PAUSED:
             why = f" ({given.names.paused})" if given.names.paused else ""
-            return Reason(code="paused", message=f"its sweep is paused{why}: resume it to let its trials start")
+            message = f"its sweep is paused{why}: resume it to let its trials start"
+            return Reason(code="paused", message=message, params={"said": given.names.paused})
     code = str(blocker.ineligible)
     return Reason(code=code, message=_INELIGIBLE[code])
 
@@ -62,7 +65,11 @@ def _dependency(given: ReasonInputs) -> Reason:
     what = "; ".join(words[:NAMED]) + more or "other jobs"
     what_of = given.names.need if len(words) > 1 else given.names.need.partition(" of ")[0]
     need = f"the {what_of} of " if what_of else ""
-    return Reason(code="dependency", message=f"waits for {need}{what}", jobs=[each.job for each in awaited])
+    named = [{"number": each.title.number, "user": each.title.user, "state": each.state} for each in awaited[:NAMED]]
+    when, _, of_them = given.names.need.partition(" of ")
+    params = {"jobs": named, "more": max(len(awaited) - NAMED, 0), "when": when, "need": of_them}
+    jobs = [each.job for each in awaited]
+    return Reason(code="dependency", message=f"waits for {need}{what}", jobs=jobs, params=params)
 
 
 def no_nodes(_given: ReasonInputs, _blocker: Blocker) -> Reason:
@@ -88,15 +95,27 @@ def preempting(given: ReasonInputs, blocker: Blocker) -> Reason:
     if saving:
         words.append(f"{given.names.of_jobs(saving)} {_saving(given, saving)}")
     message = f"waits for a preemption: {'; '.join(words)}"
-    return Reason(code="making-room", message=message, jobs=jobs, until=moment(given.starts_us or math.inf))
+    due = _due(given, saving)
+    params = {
+        "stopping": given.names.params(stopping),
+        "saving": given.names.params(saving),
+        "due": times.words(due) if due else "",
+    }
+    until = moment(given.starts_us or math.inf)
+    return Reason(code="making-room", message=message, jobs=jobs, until=until, params=params)
 
 
 def _saving(given: ReasonInputs, jobs: Sequence[JobId]) -> str:
-    due = moment(max(given.state.running[job].due_us for job in jobs) or math.inf)
+    due = _due(given, jobs)
     by = f", due by {times.words(due)}," if due else ""
     return (
         f"save their work{by} and are then preempted" if len(jobs) > 1 else f"saves its work{by} and is then preempted"
     )
+
+
+def _due(given: ReasonInputs, jobs: Sequence[JobId]) -> datetime | None:
+    """Return when the last of these jobs must have saved its work; None where that is not known."""
+    return moment(max((given.state.running[job].due_us for job in jobs), default=0) or math.inf)
 
 
 def quota(given: ReasonInputs, blocker: Blocker) -> Reason:
@@ -107,7 +126,19 @@ def quota(given: ReasonInputs, blocker: Blocker) -> Reason:
         message=_quota(given, blocker.reached, jobs),
         jobs=jobs[: 4 * NAMED],
         until=moment(_over(given, jobs)),
+        params=_quota_params(given, blocker.reached, jobs),
     )
+
+
+def _quota_params(given: ReasonInputs, reached: Reached, jobs: Sequence[JobId]) -> dict[str, Any]:
+    weekly = reached.quota in {QuotaKind.USER_WEEK, QuotaKind.PROJECT_WEEK}
+    return {
+        "kind": reached.quota.value,
+        "whose": given.names.users.get(reached.whose, reached.whose),
+        "limit": round(max(reached.limit, 0) / _HOUR_US, 1) if weekly else round(reached.limit),
+        "needed": given.waiting.gpus,
+        **given.names.params(jobs),
+    }
 
 
 def _quota(given: ReasonInputs, reached: Reached, jobs: Sequence[JobId]) -> str:

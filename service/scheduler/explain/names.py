@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from torchyard.ids import JobId
 
@@ -41,6 +42,12 @@ class Names:
     missing: str = ""
     #: By job and node, why the node runs no jobs of its owner.
     accounts: Mapping[tuple[str, str], str] = field(default_factory=dict)
+
+    def params(self, jobs: Sequence[JobId]) -> dict[str, Any]:
+        """Return the jobs that `of_jobs` names, and how many more there are, as parameters of a reason."""
+        known = [self.jobs[job] for job in dict.fromkeys(jobs) if job in self.jobs][:NAMED]
+        named = [{"number": title.number, "user": title.user} for title in known]
+        return {"jobs": named, "more": max(len(set(jobs)) - NAMED, 0) if known else 0}
 
     def of_jobs(self, jobs: Iterable[JobId]) -> str:
         """Return the jobs' numbers and owners in words."""

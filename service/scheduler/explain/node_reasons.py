@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import datetime
+from typing import Any
 
 from service.infra import times
 from service.infra.times import minute
@@ -47,10 +48,12 @@ def closed(given: ReasonInputs, blocker: Blocker) -> Reason:
     until = _open_at(given, blocker)
     if until is not None:
         message = f"node {blocker.node} takes no new jobs before its maintenance ends at {times.words(until)}"
-        return Reason(code=blocker.closed.value, message=message, until=until)
+        params = {"node": blocker.node, "until": times.words(until)}
+        return Reason(code=blocker.closed.value, message=message, until=until, params=params)
     said = given.state.nodes[blocker.node or ""].drain_message if blocker.closed is ClosedReason.DRAINING else None
     why = f" ({said})" if said else ""
-    return Reason(code=blocker.closed.value, message=f"node {blocker.node} {closed_words(blocker.closed)}{why}")
+    message = f"node {blocker.node} {closed_words(blocker.closed)}{why}"
+    return Reason(code=blocker.closed.value, message=message, params={"node": blocker.node, "said": said or ""})
 
 
 def no_gpus(_given: ReasonInputs, blocker: Blocker) -> Reason:
@@ -93,8 +96,12 @@ def gpus(given: ReasonInputs, blocker: Blocker) -> Reason:
     word = info.word.removesuffix("s") if blocker.free == 1 else info.word
     what = " ".join(filter(None, (word, sort)))
     found = _short(given, "gpus", blocker, f"{blocker.free} {what}", str(blocker.needed))
+    unit = "gpu" if info.word == "GPUs" else "cpu"
+    least = max(resources.gpu_memory_min, resources.gpu_share)
+    params = {"unit": unit, "type": resources.gpu_type or "", "memory": format_size(least) if least else ""}
     bad = _unusable(info)
-    return found.model_copy(update={"message": f"{found.message}; {bad}"}) if bad else found
+    message = f"{found.message}; {bad}" if bad else found.message
+    return found.model_copy(update={"message": message, "params": {**found.params, **params, "unusable": bad}})
 
 
 def cpus(given: ReasonInputs, blocker: Blocker) -> Reason:
@@ -110,10 +117,20 @@ def _short(given: ReasonInputs, code: str, blocker: Blocker, what: str, needed: 
     until, how = _expected(given, blocker)
     when = f"; enough is expected to be free at about {times.words(until)}{how}" if until else ""
     held = f"; the rest is held by {given.names.of_jobs(jobs)}{when}"
-    if given.waiting.pinned and any(given.state.running[job].preemptible for job in jobs):
+    no_slices = given.waiting.pinned and any(given.state.running[job].preemptible for job in jobs)
+    if no_slices:
         held += "; this job is not preemptible itself (preemptible: false), so it gets no time slices"
     message = f"node {blocker.node} has {what} free and the job needs {needed}{held}"
-    return Reason(code=code, message=message, jobs=jobs, until=until)
+    sizes = code == "memory"
+    params = {
+        "node": blocker.node,
+        "free": format_size(blocker.free) if sizes else blocker.free,
+        "needed": format_size(blocker.needed) if sizes else blocker.needed,
+        "preempted": bool(how),
+        "pinned": no_slices,
+        **given.names.params(jobs),
+    }
+    return Reason(code=code, message=message, jobs=jobs, until=until, params=params)
 
 
 def _expected(given: ReasonInputs, blocker: Blocker) -> tuple[datetime | None, str]:
@@ -138,7 +155,9 @@ def unstoppable(given: ReasonInputs, found: Iterable[Blocker]) -> Iterable[Reaso
         have, they = ("have", "they") if len(jobs) > 1 else ("has", "it")
         cannot = f"{have} written no checkpoint that was verified, so {they} cannot be stopped for others"
         message = f"{given.names.of_jobs(jobs)} {cannot}: {stoppable(given.state, jobs)}"
-        yield Reason(code="unstoppable", message=message, jobs=jobs)
+        recipes = [bool(given.state.running[job].recipe) for job in jobs]
+        params = {"recipes": any(recipes), "scripts": not all(recipes), **given.names.params(jobs)}
+        yield Reason(code="unstoppable", message=message, jobs=jobs, params=params)
 
 
 def kept(given: ReasonInputs, blocker: Blocker) -> Reason:
@@ -147,7 +166,8 @@ def kept(given: ReasonInputs, blocker: Blocker) -> Reason:
     if until is None:
         return found
     sooner = f"and can start at about {times.words(until)}: a job whose time_limit ends before that may start there"
-    return found.model_copy(update={"message": f"{found.message}, {sooner}", "until": until})
+    params = {**found.params, "until": times.words(until)}
+    return found.model_copy(update={"message": f"{found.message}, {sooner}", "until": until, "params": params})
 
 
 def behind(given: ReasonInputs, blocker: Blocker) -> Reason:
@@ -157,25 +177,29 @@ def behind(given: ReasonInputs, blocker: Blocker) -> Reason:
 
 def _behind(given: ReasonInputs, blocker: Blocker, words: str) -> Reason:
     message = f"{words} {given.names.of_jobs(blocker.jobs)}, which {'come' if len(blocker.jobs) > 1 else 'comes'} first"
-    return Reason(code="behind", message=message, jobs=list(blocker.jobs))
+    params = {"node": blocker.node or "", "kept": blocker.obstacle is Obstacle.KEPT, **given.names.params(blocker.jobs)}
+    return Reason(code="behind", message=message, jobs=list(blocker.jobs), params=params)
 
 
 def reserved(given: ReasonInputs, blocker: Blocker) -> Reason:
     found = next((each for each in given.state.reservations if each.id == blocker.reservation), None)
     if found is None:
-        return Reason(code="reserved", message=f"what is free on node {blocker.node} is reserved")
+        message = f"what is free on node {blocker.node} is reserved"
+        return Reason(code="reserved", message=message, params={"node": blocker.node})
     start, end = (times.words(minute(at_us)) for at_us in (found.starts_us, found.ends_us))
     what = "out of use for maintenance" if found.maintenance else "reserved"
     name = found.name
     if found.gpus is not None:
         what, name = "reserved in part", f"{name}, {given.devices(found.gpus)}"
     message = f"node {blocker.node} is {what} from {start} to {end} ({name})"
-    return Reason(code="reserved", message=message, until=minute(found.ends_us))
+    params: dict[str, Any] = {"node": blocker.node, "start": start, "end": end, "name": found.name}
+    params |= {"maintenance": found.maintenance, "part": found.gpus}
+    return Reason(code="reserved", message=message, until=minute(found.ends_us), params=params)
 
 
 def nodes(_given: ReasonInputs, blocker: Blocker) -> Reason:
     message = f"needs {blocker.needed} nodes at the same time, and {blocker.free or 'none'} has enough free now"
-    return Reason(code="nodes", message=message)
+    return Reason(code="nodes", message=message, params={"needed": blocker.needed, "free": blocker.free})
 
 
 def _count(number: float, word: str) -> str:

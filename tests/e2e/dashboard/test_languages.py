@@ -68,3 +68,20 @@ def test_english_loads_no_other_language(stranger: Page) -> None:
     assert stranger.evaluate(LANGUAGE) == "en"
     assert any(".js" in url for url in loaded)
     assert not [url for url in loaded if "zh-CN" in url]
+
+
+def test_why_a_job_waits_or_runs_is_told_in_chinese(
+    chinese: Page, live_service: Live, node: Agent, submit: Submit
+) -> None:
+    holder, waiter = submit(name="holder", resources={"gpus": 4}), submit(name="waiter")
+    node.start()
+    sign_in(chinese, live_service)
+    expect(chinese.get_by_text("等待中").first).to_be_visible()
+    why = chinese.get_by_role("region", name="原因")
+    chinese.goto(f"/jobs/{waiter['number']}")
+    expect(why).to_contain_text(f"作业 {waiter['number']} 排在第 1 位")
+    expect(why).to_contain_text("作业需要 1 个")
+    expect(why).to_contain_text(f"其余被作业 {holder['number']}")
+    chinese.goto(f"/jobs/{holder['number']}")
+    expect(why).to_contain_text(f"作业 {holder['number']} 自 ")
+    expect(why).to_contain_text("起在节点")

@@ -4,6 +4,7 @@ import { Trans } from "@lingui/react/macro";
 import { useWhy } from "../api/jobs";
 import type { Alternative, Job, Reason, Why } from "../api/types";
 import { sentence } from "../lib/format";
+import { reasonWords, summaryWords } from "../lib/reasons";
 import { pieces } from "../lib/time";
 import { withoutTime } from "../lib/waiting";
 import { Command } from "../ui/Command";
@@ -36,7 +37,7 @@ export function WhyBox({ job }: { job: Job }) {
     <section className="why" aria-label={t`Why`} data-state={job.state}>
       <p className="why-summary">
         {why.position !== null && <span className="why-place" title={t`Place in the queue`}>{why.position}</span>}
-        <span><Message text={withoutTime(why.summary)} now={now} /></span>
+        <span><Message text={withoutTime(summaryWords(why, job.number))} now={now} /></span>
       </p>
       <Expected why={why} now={now} />
       <ul className="why-reasons">
@@ -71,12 +72,11 @@ function Expected({ why, now }: { why: Why; now: number }) {
 function Cause({ reason, why, now }: { reason: Reason; why: Why; now: number }) {
   const { jobs } = reason;
   const told = why.summary.includes(reason.message);
-  const message = withoutTime(reason.message);
   const until = untold(reason, why);
   if (told && jobs.length === 0 && until === null) return null;
   const cause = told
     ? (reason.code === "dependency" ? t`Waits for` : t`In the way`)
-    : <Message text={sentence(message)} now={now} />;
+    : <Message text={sentence(withoutTime(reasonWords(reason)))} now={now} />;
   return (
     <li>
       <p>

@@ -140,6 +140,16 @@ def test_who_holds_the_gpus_and_until_when() -> None:
     assert first(state(waits(1), runs(2, *FULL, minutes=None))).until is None
 
 
+def test_messages_are_given_in_parts_for_other_languages() -> None:
+    made = state(waits(1, 2), runs(5, *FULL))
+    short, fixed = told(made)
+    bob = {"jobs": [{"number": 5, "user": "bob"}], "more": 0}
+    kind = {"unit": "gpu", "type": "", "memory": "", "unusable": ""}
+    gpus = {"node": "a", "free": 0, "needed": 2, "preempted": False, "pinned": False}
+    assert (short.code, short.params) == ("gpus", {**gpus, **kind, **bob})
+    assert (fixed.code, fixed.params) == ("unstoppable", {"recipes": False, "scripts": True, **bob})
+
+
 def test_who_cannot_be_stopped_and_what_would_make_it_so() -> None:
     fixed, pinned, flexible = runs(2, "a0"), runs(3, "a1", pinned=True), runs(4, "a2", preemptible=True)
     found = told(state(waits(1, 3), fixed, pinned, flexible, nodes=(node(gpus=3),)))
