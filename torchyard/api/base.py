@@ -2,8 +2,9 @@
 
 from typing import Annotated, Generic, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 
+from torchyard.described import Described
 from torchyard.numbers import NonFinite
 
 #: Where the API lies; the next version would lie beside it.
@@ -22,15 +23,12 @@ def _storable(text: str) -> str:
 Text = Annotated[str, AfterValidator(_storable)]
 
 
-class Resource(BaseModel):
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+class Resource(Described):
+    model_config = ConfigDict(frozen=True)
 
 
 class Page(Resource, Generic[Item]):
     """One page of a list; `next` is the cursor of the one after, absent on the last."""
-
-    # For docstrings of attributes pydantic would look through all modules, once for each kind of item.
-    model_config = ConfigDict(use_attribute_docstrings=False)
 
     items: list[Item] = Field(description="The page's items.")
     next: str | None = Field(default=None, description="`cursor` of the next page; null on the last.")

@@ -161,7 +161,7 @@ class Digest(Resource):
 class WhatIf(Resource):
     """``POST /policy/what-if``: a policy that is to be tried on the jobs that came lately and have ended."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     policy: Policy
     """The policy to try; fields that are absent get their defaults."""

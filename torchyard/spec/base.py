@@ -2,9 +2,10 @@
 
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 
 from torchyard.control_characters import check_name
+from torchyard.described import Described
 
 MAX_NAME = 63
 NAME = rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{MAX_NAME - 1}}}"
@@ -19,7 +20,7 @@ def word(value: Any) -> Any:
     return str(value) if isinstance(value, int | float) else value
 
 
-class Model(BaseModel):
+class Model(Described):
     """Base of every model in the spec: immutable, and strangers are refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")

@@ -3,8 +3,9 @@
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
+from torchyard.described import Described
 from torchyard.quantities import Duration
 
 
@@ -23,10 +24,10 @@ class Order(StrEnum):
     LAS = "las"
 
 
-class Policy(BaseModel):
+class Policy(Described):
     """How the box is shared."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     order: Order = Order.FAIR
     """Rule by which waiting jobs are ordered."""

@@ -3,9 +3,10 @@
 import json
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import AfterValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from torchyard.control_characters import check_name
+from torchyard.described import Described
 
 Value = str | int | float | bool | None
 Finite = Annotated[float, Field(allow_inf_nan=False)]
@@ -38,8 +39,8 @@ def _different(values: tuple[Value, ...]) -> tuple[Value, ...]:
 Rising = AfterValidator(_rising)
 
 
-class SweepModel(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+class SweepModel(Described):
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class Range(SweepModel):

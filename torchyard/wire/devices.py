@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from torchyard.wire.protocol import Described, Message
+from torchyard.wire.protocol import DescribedMessage, Message
 
 
 class DeviceKind(StrEnum):
@@ -26,7 +26,7 @@ class LinkLevel(StrEnum):
     SYS = "sys"
 
 
-class Topology(Described):
+class Topology(DescribedMessage):
     """How near a GPU is to the node's other GPUs; what the driver does not tell is left out."""
 
     numa: int | None = None

@@ -4,14 +4,14 @@ from typing import Annotated
 
 from pydantic import Field
 
-from torchyard.wire.protocol import Described, Message, Text
+from torchyard.wire.protocol import DescribedMessage, Message, Text
 
 #: Packages of an environment, and bytes of its JSON.
 MAX_PACKAGES = 3000
 MAX_ENVIRONMENT = 2**18
 
 
-class Environment(Described):
+class Environment(DescribedMessage):
     """Python and packages that a job runs with, as its first node found them soon after the start."""
 
     interpreter: Text

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from torchyard.ids import AttemptId
 from torchyard.numbers import NonFinite
-from torchyard.wire.protocol import Described, Message, Text
+from torchyard.wire.protocol import DescribedMessage, Message, Text
 
 
 class Root(StrEnum):
@@ -25,7 +25,7 @@ class Place(Message):
     path: str
 
 
-class FileRef(Described):
+class FileRef(DescribedMessage):
     """One file of a snapshot, checkpoint or output: where it goes and what it holds."""
 
     path: str

@@ -4,6 +4,8 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict
 
+from torchyard.described import Described
+
 PROTOCOL = 1
 PROTOCOL_HEADER = "TorchYard-Protocol"
 #: File in the artifact store's inbox that shows a worker that it sees the same file system.
@@ -29,10 +31,8 @@ class Message(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-class Described(Message):
+class DescribedMessage(Message, Described):
     """Base of those that the REST API shows, too: its description has the words below each field."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
 
 def _storable(text: str) -> str:

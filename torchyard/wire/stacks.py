@@ -1,9 +1,9 @@
 """Stacks of an attempt's processes."""
 
-from torchyard.wire.protocol import Described, Message, Text
+from torchyard.wire.protocol import DescribedMessage, Message, Text
 
 
-class Frame(Described):
+class Frame(DescribedMessage):
     """One call on a stack."""
 
     function: Text
@@ -16,7 +16,7 @@ class Frame(Described):
     """Whether it is a function of a shared library instead of Python."""
 
 
-class ThreadStack(Described):
+class ThreadStack(DescribedMessage):
     """The calls of one thread, the innermost first."""
 
     name: Text | None = None
@@ -25,7 +25,7 @@ class ThreadStack(Described):
     """Its calls, the innermost first."""
 
 
-class ProcessStack(Described):
+class ProcessStack(DescribedMessage):
     """What one process does: a rank's own, or one that a rank has started."""
 
     pid: int
