@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple, TypeVar
 
-from starlette.concurrency import run_in_threadpool
+from anyio import to_thread
 
 from service.infra.lru_cache import LruCache
 
@@ -52,7 +52,7 @@ class SharedReads:
         try:
             return await asyncio.shield(task)
         except Exception:  # noqa: BLE001  raised again by the read
-            return await run_in_threadpool(read)
+            return await to_thread.run_sync(read)
 
     async def _read(self, key: Hashable, read: Callable[[], Value], before: "asyncio.Task[Any] | None") -> Value:
         if before is not None:
@@ -60,7 +60,7 @@ class SharedReads:
             self._running[key] = self._next.pop(key)
         try:
             version = self._version()
-            value = await run_in_threadpool(read)
+            value = await to_thread.run_sync(read)
         finally:
             if key in self._running and self._running[key] is asyncio.current_task():
                 del self._running[key]

@@ -63,7 +63,7 @@ REFUSED: Final = "what the fork server has forked could not be used (the launche
 
 
 @dataclass(frozen=True, kw_only=True)
-class Account:
+class JobAccount:
     """A UNIX account other than the worker's."""
 
     uid: int
@@ -78,7 +78,7 @@ class ServerKey:
     interpreter: str
     options: tuple[str, ...]
     environment: tuple[tuple[str, str], ...]
-    account: Account | None = None
+    account: JobAccount | None = None
     """None: the worker's own."""
 
 
@@ -129,10 +129,10 @@ def _can_be_lent(launch: Mapping[str, Any]) -> bool:
     return launch["uid"] is None or bool(launch["limits"]["groups"] and not launch["isolated"])
 
 
-def _account(launch: Mapping[str, Any]) -> Account | None:
+def _account(launch: Mapping[str, Any]) -> JobAccount | None:
     if launch["uid"] is None:
         return None
-    return Account(uid=launch["uid"], gid=launch["gid"], groups=tuple(launch["groups"]))
+    return JobAccount(uid=launch["uid"], gid=launch["gid"], groups=tuple(launch["groups"]))
 
 
 def _is_own(name: str, value: str) -> bool:
@@ -403,7 +403,7 @@ class ForkServers:
 
 
 def _dropped(
-    command: list[str], environment: Mapping[str, str], end: int, account: Account, groups: list[str]
+    command: list[str], environment: Mapping[str, str], end: int, account: JobAccount, groups: list[str]
 ) -> subprocess.Popen[bytes]:
     """Execute a command as another account, in these groups. What it says goes nowhere: it could fill the disk."""
     wanted = os.memfd_create("server")

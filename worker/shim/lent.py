@@ -36,7 +36,7 @@ _CREDENTIALS = struct.Struct("3i")
 _KILLED = int(signal.SIGKILL)
 
 
-class RefusedError(Exception):
+class KeeperError(Exception):
     """The keeper is not what it should be; nothing of the job has run."""
 
 
@@ -44,7 +44,7 @@ class Keeper:
     """The process at the other end of a socket, as the kernel knows it."""
 
     def __init__(self, end: socket.socket, uid: int) -> None:
-        """Raises RefusedError and OSError if it is no process of this account."""
+        """Raises KeeperError and OSError if it is no process of this account."""
         self._end, self._uid = end, uid
         pid = self._sender(READY)
         self._descriptor = os.pidfd_open(pid)
@@ -52,7 +52,7 @@ class Keeper:
         end.send(nonce)
         # It has sent this with that pid after the descriptor was opened, and lives: so they are of one process.
         if self._sender(nonce) != pid:
-            raise RefusedError("another process has answered")
+            raise KeeperError("another process has answered")
         self.process = table.Process(pid)
         self.check()
 
@@ -61,10 +61,10 @@ class Keeper:
         words, ancillary, _, _ = self._end.recvmsg(MESSAGE, socket.CMSG_SPACE(_CREDENTIALS.size))
         sent = [data for level, kind, data in ancillary if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS)]
         if words != expected or not sent:
-            raise RefusedError("it does not answer as it should")
+            raise KeeperError("it does not answer as it should")
         pid, uid, _ = _CREDENTIALS.unpack(sent[0])
         if uid != self._uid:
-            raise RefusedError(f"it runs as the account {uid}")
+            raise KeeperError(f"it runs as the account {uid}")
         return int(pid)
 
     @property
@@ -72,9 +72,9 @@ class Keeper:
         return bool(select.select([self._descriptor], [], [], 0)[0])
 
     def check(self) -> None:
-        """Raise RefusedError if it has ended: until then its pid was its own."""
+        """Raise KeeperError if it has ended: until then its pid was its own."""
         if self.ended:
-            raise RefusedError("it has ended")
+            raise KeeperError("it has ended")
 
     def prefer_to_kill(self, preference: int) -> None:
         """Set the preference of the kernel's out-of-memory killer, also where the account may not."""
@@ -105,7 +105,7 @@ class LentFork(Fork):
     """The child of a keeper, which waits for the word before it turns into the job's program."""
 
     def __init__(self, launch: Json, end: int) -> None:
-        """Raises RefusedError and OSError; then nothing of the job has run, and nothing of this is left."""
+        """Raises KeeperError and OSError; then nothing of the job has run, and nothing of this is left."""
         self._end = socket.socket(fileno=end)
         self._end.settimeout(ANSWER_S)
         self._groups: list[str] = launch["limits"]["groups"]
@@ -160,9 +160,9 @@ class LentFork(Fork):
         child = table.find(told.get("pid", 0))
         self._keeper.check()
         if child is None or child.parent != self._keeper.process.pid:
-            raise RefusedError("the process that it names is no child of its own")
+            raise KeeperError("the process that it names is no child of its own")
         if child.pid not in {each.pid for each in cgroups.members(self._groups)}:
-            raise RefusedError("the process that it names is not in the job's groups")
+            raise KeeperError("the process that it names is not in the job's groups")
         return child
 
     def go(self) -> None:
@@ -259,7 +259,7 @@ def lent_or_own(launch: Json, end: int) -> Fork:
     """The job's first process, forked by the keeper at this end of a socket; where that fails a child of the shim's."""
     try:
         return LentFork(launch, end)
-    except (RefusedError, OSError) as error:
+    except (KeeperError, OSError) as error:
         say(f"the fork server of its account is not used: {error}")
         _clear(launch["limits"]["groups"])
         return Fork(launch, execute)

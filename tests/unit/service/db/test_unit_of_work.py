@@ -10,7 +10,8 @@ ROOT = Path(service.__file__).parent
 #: Calls that reach others, by method, with what they are called on.
 EFFECTS = {"notify": "hub", "nudge": "dispatcher", "launch": "dispatcher", "wake_scheduler": "ctx"}
 #: Settings that are read anew are no transaction.
-MAY = {"infra/effects.py", "reload.py"}
+#: What other services have changed is committed there.
+MAY = {"app.py", "infra/effects.py", "reload.py"}
 
 
 def effects(source: str) -> Iterator[str]:

@@ -7,7 +7,7 @@ from torchyard.injob import layout
 from worker import shim
 from worker.forkserver import title
 from worker.launching import warm
-from worker.launching.warm import Account, ForkServers, ServerKey, key_of, never_warm
+from worker.launching.warm import ForkServers, JobAccount, ServerKey, key_of, never_warm
 
 ELASTIC = str(Path(shim.__file__).parent / "elastic.py")
 PYTHON = "/env/bin/python"
@@ -79,7 +79,7 @@ def test_each_account_has_servers_of_its_own_with_all_its_groups() -> None:
     ]
     assert len(set(keys)) == 5
     assert keys[1] is not None
-    assert keys[1].account == Account(uid=1000, gid=1000, groups=(1000, 27))
+    assert keys[1].account == JobAccount(uid=1000, gid=1000, groups=(1000, 27))
 
 
 def test_an_account_is_told_why_its_jobs_are_executed() -> None:
