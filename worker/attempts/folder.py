@@ -45,13 +45,13 @@ class ShimRecord:
     begun_us: int = 0
     started_steady_us: int = 0
     #: The process between the shim and the job, where a fork server of the job's account has forked it.
-    keeper_pid: int = 0
-    keeper_start_ticks: int = 0
+    reaper_pid: int = 0
+    reaper_start_ticks: int = 0
 
     def below(self, everyone: list[table.Process]) -> list[table.Process]:
         """The living processes of the job among these."""
-        keepers = [each.pid for each in everyone if each.key == (self.keeper_pid, self.keeper_start_ticks)]
-        return [each for root in (self.pid, *keepers) for each in table.below(everyone, root)]
+        reapers = [each.pid for each in everyone if each.key == (self.reaper_pid, self.reaper_start_ticks)]
+        return [each for root in (self.pid, *reapers) for each in table.below(everyone, root)]
 
 
 @dataclass(frozen=True)

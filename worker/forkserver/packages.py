@@ -1,7 +1,8 @@
 """The installed packages of an interpreter, so far that a change of them shows."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 #: What an installation, an update or a removal of a package touches.
 _ENDINGS = (".dist-info", ".egg-info", ".egg-link", ".pth")
@@ -14,6 +15,12 @@ def stamps(folders: Iterable[str], files: Iterable[str]) -> list[Stamp]:
     """Return the stamps of the files, and of what tells of the packages in the folders; what is not there has none."""
     found = (stamp for path in (*_metadata(folders), *files) if (stamp := _stamp(path)) is not None)
     return sorted(found)
+
+
+def changed(known: Mapping[str, Any]) -> bool:
+    """Return whether a package was installed, updated or removed since what is known of `folders` and `files`."""
+    now = [*stamps(known["folders"], []), *stamps([], known["files"])]
+    return now != [tuple(stamp) for stamp in known["stamps"]]  # lists, where they have come as JSON
 
 
 def _metadata(folders: Iterable[str]) -> Iterable[str]:

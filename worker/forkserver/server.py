@@ -15,7 +15,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, NoReturn
 
-from worker.forkserver import keeper, packages, program, ranks
+from worker.forkserver import packages, program, ranks, reaper
 from worker.forkserver.title import RESERVED, ProcessTitle
 from worker.shim import elastic, rank
 from worker.shim import server as shims
@@ -76,22 +76,17 @@ class ForkServer:
         self._packages = {"folders": site, "files": files, "stamps": [*stamps, *packages.stamps([], files)]}
         return self._packages
 
-    def _usable(self) -> bool:
-        """Return whether no package was installed, updated or removed meanwhile."""
-        known = self._packages
-        now = [*packages.stamps(known["folders"], []), *packages.stamps([], known["files"])]
-        return bool(now == known["stamps"])
-
     def serve(self, requests: socket.socket) -> None:
         """Fork a child for each request, until the other end is closed. Raises `Successor` in each child.
 
-        It is a shim, or where the worker runs as another account the keeper of a job.
+        It is a shim, or where the worker runs as another account the reaper of a job.
         """
 
         def begin(asked: Json, descriptors: list[int]) -> NoReturn:
-            if "keep" in asked:
+            if "reaper" in asked:
                 [end] = descriptors
-                raise Successor(partial(keeper.keep, end, self._usable, self._title, self._become))
+                changed = partial(packages.changed, self._packages)
+                raise Successor(partial(reaper.run, end, changed, self._title, self._become))
             raise Successor(partial(shims.be_shim, asked, descriptors, self._become))
 
         shims.serve(requests, begin)

@@ -308,14 +308,14 @@ class AttemptLauncher:
         """
         launch = folder.at(layout.LAUNCH)
         told = json.dumps(dict(secrets)).encode() if secrets else None
-        with (folder.at(layout.LOGS) / layout.LAUNCHER_LOG).open("ab") as log, self._keeper(record) as lent:
-            keeper, cold_reason = lent
+        with (folder.at(layout.LOGS) / layout.LAUNCHER_LOG).open("ab") as log, self._reaper(record) as lent:
+            reaper, cold_reason = lent
             if self.fork_servers is not None and record["uid"] is None:
                 cold_reason = self.fork_servers.start(record, launch, log.fileno(), descriptors, told)
                 if cold_reason is None:
                     return None
-            if self.shims is not None and self.shims.launch(launch, log.fileno(), descriptors, told, keeper):
-                return _unless_forked(folder) if keeper else cold_reason
+            if self.shims is not None and self.shims.launch(launch, log.fileno(), descriptors, told, reaper):
+                return _unless_forked(folder) if reaper else cold_reason
             subprocess.Popen(
                 [str(self.python), "-I", "-S", str(SHIM), str(launch), *map(str, descriptors)],
                 stdin=subprocess.DEVNULL if told is None else subprocess.PIPE,
@@ -329,8 +329,8 @@ class AttemptLauncher:
         return cold_reason
 
     @contextmanager
-    def _keeper(self, record: Mapping[str, Any]) -> Iterator[tuple[socket.socket | None, str | None]]:
-        """A keeper that forks the job of another account, and why the job is executed if it does not."""
+    def _reaper(self, record: Mapping[str, Any]) -> Iterator[tuple[socket.socket | None, str | None]]:
+        """A reaper that forks the job of another account, and why the job is executed if it does not."""
         if self.fork_servers is None or record["uid"] is None:
             yield None, warm.OFF
             return
@@ -360,7 +360,7 @@ class AttemptLauncher:
 
 
 def _unless_forked(folder: AttemptFolder) -> str | None:
-    """Return why a job was not forked by the keeper that its shim was given; None when it was."""
+    """Return why a job was not forked by the reaper that its shim was given; None when it was."""
     shim = folder.read_shim()
     return warm.REFUSED if shim is not None and not shim.forked else None
 

@@ -63,11 +63,11 @@ class ShimServer:
         log: int,
         held: Sequence[int],
         told: bytes | None = None,
-        keeper: socket.socket | None = None,
+        reaper: socket.socket | None = None,
     ) -> bool:
         """Fork the shim of an attempt, with its log and the descriptors that it holds; return when the job has begun.
 
-        It reads from its input what it is told, and has the job forked by a keeper if there is one
+        It reads from its input what it is told, and has the job forked by a reaper if there is one
         (`worker.shim.lent`). False, and nothing has been done, when no server answers.
         """
         try:
@@ -75,7 +75,7 @@ class ShimServer:
                 server = self._living()
                 if server is None:
                     return False
-            begun = request(server.requests, launch, log, held, told, lock=self._sending, keeper=keeper)
+            begun = request(server.requests, launch, log, held, told, lock=self._sending, reaper=reaper)
         except OSError as error:
             logger.warning("no shim is forked from the server: %s", error)
             begun = False
@@ -127,7 +127,7 @@ def request(
     *,
     lock: threading.Lock,
     answer_s: float | None = None,
-    keeper: socket.socket | None = None,
+    reaper: socket.socket | None = None,
 ) -> bool:
     """Ask the server at the other end for a shim (`worker.shim.server`), and return when its job has begun.
 
@@ -136,8 +136,8 @@ def request(
     """
     answer, theirs = socket.socketpair()
     given, words = _input(told)
-    asked = json.dumps({"launch": str(launch), "lent": keeper is not None}).encode()
-    held = [*held, *([] if keeper is None else [keeper.fileno()])]
+    asked = json.dumps({"launch": str(launch), "lent": reaper is not None}).encode()
+    held = [*held, *([] if reaper is None else [reaper.fileno()])]
     with answer, words:
         with theirs, os.fdopen(given, "rb"), lock:
             socket.send_fds(requests, [asked], [theirs.fileno(), given, log, *held])

@@ -84,9 +84,15 @@ class ServerKey:
 
 def never_warm(launch: Mapping[str, Any]) -> str:
     """Return why a launch without a key is always executed."""
+    return _executed_always(launch) or "its command line is not one that a fork server can run"
+
+
+def _executed_always(launch: Mapping[str, Any]) -> str | None:
+    """Return why a launch is executed whatever its command line is; None if that decides."""
     words = launch["argv"]
     if not launch["warm_start"]:
         return "its spec says warm_start: false"
+    # A process that the shim has not forked can be moved into cgroups, into a network namespace it cannot.
     if launch["uid"] is not None and launch["isolated"]:
         return "it runs as another account than the worker and has a network of its own"
     if launch["uid"] is not None and not launch["limits"]["groups"]:
@@ -95,16 +101,14 @@ def never_warm(launch: Mapping[str, Any]) -> str:
         return "it runs on several nodes"
     if not Path(words[0]).is_absolute():
         return "launcher: none starts its command as it is"
-    return "its command line is not one that a fork server can run"
+    return None
 
 
 def key_of(launch: Mapping[str, Any]) -> ServerKey | None:
     """Return the key for a ``launch.json``, which has no values of secrets; None for what is always executed."""
+    if _executed_always(launch) is not None:
+        return None
     words = launch["argv"]
-    if not launch["warm_start"] or not _can_be_lent(launch):
-        return None
-    if not Path(words[0]).is_absolute() or (launch["torchrun"] and words[1] != _ELASTIC):
-        return None
     ranked = words[words.index("--") + 1 :] if launch["torchrun"] else words
     options = []
     for word in ranked[1:]:
@@ -120,13 +124,6 @@ def key_of(launch: Mapping[str, Any]) -> ServerKey | None:
         environment=tuple(sorted(kept.items())),
         account=_account(launch),
     )
-
-
-def _can_be_lent(launch: Mapping[str, Any]) -> bool:
-    """Return whether the job can be forked by another process than the shim, if it has to be: into cgroups it can be
-    moved, into a network namespace it cannot.
-    """
-    return launch["uid"] is None or bool(launch["limits"]["groups"] and not launch["isolated"])
 
 
 def _account(launch: Mapping[str, Any]) -> JobAccount | None:
@@ -153,7 +150,7 @@ class _Server:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def lend(self) -> socket.socket | None:
-        """Fork a keeper; return the end of a socket that leads to it, for a shim. Raises OSError.
+        """Fork a reaper; return the end of a socket that leads to it, for a shim. Raises OSError.
 
         It has looked for changed packages itself: what a server of another account tells is not to be believed.
         """
@@ -161,7 +158,7 @@ class _Server:
         try:
             ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
             with theirs, self.lock:
-                socket.send_fds(self.requests, [b'{"keep": true}'], [theirs.fileno()], socket.MSG_DONTWAIT)
+                socket.send_fds(self.requests, [b'{"reaper": true}'], [theirs.fileno()], socket.MSG_DONTWAIT)
             ours.settimeout(ANSWER_S)
             ready = ours.recv(len(READY), socket.MSG_PEEK) == READY
             ours.settimeout(None)
@@ -174,9 +171,7 @@ class _Server:
 
     def changed(self) -> bool:
         """Return whether a package of its interpreter was installed, updated or removed."""
-        files = self.told["files"]
-        now = [*packages.stamps(self.told["folders"], []), *packages.stamps([], files)]
-        return bool([list(stamp) for stamp in now] != self.told["stamps"])
+        return packages.changed(self.told)
 
     def memory(self) -> int:
         """Bytes that are in memory because of it."""
@@ -228,21 +223,21 @@ class ForkServers:
         return self._cold(key, had=had)
 
     def lend(self, record: Mapping[str, Any]) -> socket.socket | str:
-        """Have a keeper forked for the shim of the attempt with this ``launch.json``, which runs as another account
+        """Have a reaper forked for the shim of the attempt with this ``launch.json``, which runs as another account
         than the worker; else return why not, and see to it that one can be for the next of its environment.
         """
         key = key_of(record)
         if key is None:
             return never_warm(record)
-        server, keeper = self._of(key), None
+        server, reaper = self._of(key), None
         if server is not None:
             try:
-                keeper = server.lend()
+                reaper = server.lend()
             except OSError as error:
                 logger.warning("a fork server of the account %s does not answer: %s", record["uid"], error)
-            if keeper is None:
+            if reaper is None:
                 self._retire(key, server)
-        return keeper if keeper is not None else self._cold(key, had=server is not None)
+        return reaper if reaper is not None else self._cold(key, had=server is not None)
 
     def _cold(self, key: ServerKey, *, had: bool) -> str:
         """Return why a start was cold, and have a server made for the next."""

@@ -11,7 +11,7 @@ from typing import NoReturn
 from worker.shim import cgroups, network, table
 from worker.shim.files import Json, now_us, steady_us, write_whole
 
-PR_SET_PDEATHSIG = 1
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 #: Yama's: who may read this process although it is no ancestor.
 PR_SET_PTRACER, ANY = 0x59616D61, ctypes.c_ulong(-1)
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -23,6 +23,11 @@ IGNORED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.
 
 #: Preferences of the kernel's out-of-memory killer, of -1000 (never) to 1000.
 GUARD, UNLIMITED = -900, 500
+
+
+def become_subreaper() -> None:
+    """Be the parent of every process below this one whose own parent ends."""
+    LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def prefer_to_kill(preference: int) -> None:

@@ -1,7 +1,7 @@
 """A job's first process that was forked elsewhere: from a fork server that runs as the job's account.
 
-Such a process is no child of the shim's. Between the two is its keeper (`worker.forkserver.keeper`), another fork of
-the server: the subreaper of all that the job starts, which tells of what has ended. The keeper is the account's, and so
+Such a process is no child of the shim's. Between the two is its reaper (`worker.forkserver.reaper`), another fork of
+the server: the subreaper of all that the job starts, which tells of what has ended. The reaper is the account's, and so
 may be anybody's program. What it says is believed only as far as the kernel bears it out, or as it is about the job
 itself: which process it is comes from the credentials of its messages, and the program is a child of that process. A
 process is moved, signalled or named for no other reason.
@@ -19,32 +19,32 @@ from worker.shim import cgroups, table
 from worker.shim.files import Json, say
 from worker.shim.fork import Fork, ProgramStartError, execute, oom_preference, open_output
 
-#: Words between the shim and a keeper.
+#: Words between the shim and a reaper.
 READY, GO = b"r", b"g"
-#: Seconds that a keeper may take to answer, and its program to begin.
+#: Seconds that a reaper may take to answer, and its program to begin.
 ANSWER_S, BEGIN_S = 5.0, 60.0
-#: Seconds in which a keeper tells how the program has ended, once nothing else of the job lives.
+#: Seconds in which a reaper tells how the program has ended, once nothing else of the job lives.
 TELL_S = 2.0
 PAUSE_S = 0.02
-#: Bytes of a keeper's message, and of the reason why a program cannot be executed.
+#: Bytes of a reaper's message, and of the reason why a program cannot be executed.
 MESSAGE, PROBLEM = 512, 4096
 #: Messages that are read at once: whoever writes more must not keep the shim from its work.
 AT_ONCE = 1000
 #: ``struct ucred``: pid, uid and gid.
 _CREDENTIALS = struct.Struct("3i")
-#: How the program has ended where its keeper was killed before it could tell: it dies with it.
+#: How the program has ended where its reaper was killed before it could tell: it dies with it.
 _KILLED = int(signal.SIGKILL)
 
 
-class KeeperError(Exception):
-    """The keeper is not what it should be; nothing of the job has run."""
+class ReaperError(Exception):
+    """The reaper is not what it should be; nothing of the job has run."""
 
 
-class Keeper:
+class Reaper:
     """The process at the other end of a socket, as the kernel knows it."""
 
     def __init__(self, end: socket.socket, uid: int) -> None:
-        """Raises KeeperError and OSError if it is no process of this account."""
+        """Raises ReaperError and OSError if it is no process of this account."""
         self._end, self._uid = end, uid
         pid = self._sender(READY)
         self._descriptor = os.pidfd_open(pid)
@@ -52,7 +52,7 @@ class Keeper:
         end.send(nonce)
         # It has sent this with that pid after the descriptor was opened, and lives: so they are of one process.
         if self._sender(nonce) != pid:
-            raise KeeperError("another process has answered")
+            raise ReaperError("another process has answered")
         self.process = table.Process(pid)
         self.check()
 
@@ -61,10 +61,10 @@ class Keeper:
         words, ancillary, _, _ = self._end.recvmsg(MESSAGE, socket.CMSG_SPACE(_CREDENTIALS.size))
         sent = [data for level, kind, data in ancillary if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS)]
         if words != expected or not sent:
-            raise KeeperError("it does not answer as it should")
+            raise ReaperError("it does not answer as it should")
         pid, uid, _ = _CREDENTIALS.unpack(sent[0])
         if uid != self._uid:
-            raise KeeperError(f"it runs as the account {uid}")
+            raise ReaperError(f"it runs as the account {uid}")
         return int(pid)
 
     @property
@@ -72,9 +72,9 @@ class Keeper:
         return bool(select.select([self._descriptor], [], [], 0)[0])
 
     def check(self) -> None:
-        """Raise KeeperError if it has ended: until then its pid was its own."""
+        """Raise ReaperError if it has ended: until then its pid was its own."""
         if self.ended:
-            raise KeeperError("it has ended")
+            raise ReaperError("it has ended")
 
     def prefer_to_kill(self, preference: int) -> None:
         """Set the preference of the kernel's out-of-memory killer, also where the account may not."""
@@ -102,10 +102,10 @@ class Keeper:
 
 
 class LentFork(Fork):
-    """The child of a keeper, which waits for the word before it turns into the job's program."""
+    """The child of a reaper, which waits for the word before it turns into the job's program."""
 
     def __init__(self, launch: Json, end: int) -> None:
-        """Raises KeeperError and OSError; then nothing of the job has run, and nothing of this is left."""
+        """Raises ReaperError and OSError; then nothing of the job has run, and nothing of this is left."""
         self._end = socket.socket(fileno=end)
         self._end.settimeout(ANSWER_S)
         self._groups: list[str] = launch["limits"]["groups"]
@@ -115,7 +115,7 @@ class LentFork(Fork):
         self._tell_until = float("inf")
         self.over = False
         try:
-            self._keeper = Keeper(self._end, launch["uid"])
+            self._reaper = Reaper(self._end, launch["uid"])
         except BaseException:
             self._end.close()
             raise
@@ -124,24 +124,24 @@ class LentFork(Fork):
             self.process = self._lent(launch)
         except BaseException:
             self._end.close()
-            self._keeper.kill()
+            self._reaper.kill()
             raise
         self.pid = self.process.pid
         self._end.setblocking(False)
-        keeper = self._keeper.process
-        self.origin = {"forked": True, "keeper_pid": keeper.pid, "keeper_start_ticks": keeper.start_ticks}
+        reaper = self._reaper.process
+        self.origin = {"forked": True, "reaper_pid": reaper.pid, "reaper_start_ticks": reaper.start_ticks}
 
     @property
     def root(self) -> int:
-        return self._keeper.process.pid
+        return self._reaper.process.pid
 
     def _enter(self, launch: Json) -> None:
-        """Move the keeper to where the job belongs, before it has forked anything."""
-        self._keeper.prefer_to_kill(oom_preference(launch))
-        self._keeper.check()
-        cgroups.enter(self._groups, self._keeper.process.pid)
+        """Move the reaper to where the job belongs, before it has forked anything."""
+        self._reaper.prefer_to_kill(oom_preference(launch))
+        self._reaper.check()
+        cgroups.enter(self._groups, self._reaper.process.pid)
         # Had it ended in between, its pid could be another's by now: the kernel would have had to give out all others.
-        self._keeper.check()
+        self._reaper.check()
 
     def _lent(self, launch: Json) -> table.Process:
         """Hand over what the program needs; return the process that waits to become it."""
@@ -158,11 +158,11 @@ class LentFork(Fork):
                 os.close(descriptor)
         told = _parsed(self._end.recv(MESSAGE))
         child = table.find(told.get("pid", 0))
-        self._keeper.check()
-        if child is None or child.parent != self._keeper.process.pid:
-            raise KeeperError("the process that it names is no child of its own")
+        self._reaper.check()
+        if child is None or child.parent != self._reaper.process.pid:
+            raise ReaperError("the process that it names is no child of its own")
         if child.pid not in {each.pid for each in cgroups.members(self._groups)}:
-            raise KeeperError("the process that it names is not in the job's groups")
+            raise ReaperError("the process that it names is not in the job's groups")
         return child
 
     def go(self) -> None:
@@ -170,7 +170,7 @@ class LentFork(Fork):
         try:
             self._end.send(GO)
         except OSError as error:
-            raise ProgramStartError(f"its keeper has ended: {error}") from error
+            raise ProgramStartError(f"its reaper has ended: {error}") from error
         deadline, problem = time.monotonic() + BEGIN_S, b""
         with open(self._problem, "rb", buffering=0) as pipe:
             while len(problem) < PROBLEM:
@@ -186,18 +186,18 @@ class LentFork(Fork):
     def abandon(self) -> None:
         """The child leaves without having run anything."""
         os.close(self._problem)
-        self._keeper.kill()
+        self._reaper.kill()
 
     def wait(self, seconds: float) -> None:
-        """Wait until the keeper tells of something, or for so long."""
-        if self._keeper.ended:
+        """Wait until the reaper tells of something, or for so long."""
+        if self._reaper.ended:
             time.sleep(seconds)
         else:
-            self._keeper.wait(seconds, *([] if self._silent else [self._end]))
+            self._reaper.wait(seconds, *([] if self._silent else [self._end]))
 
     def collect(self) -> list[tuple[int, int]]:
-        """Pid and wait status of what has ended, as the keeper tells."""
-        ended = self._keeper.ended
+        """Pid and wait status of what has ended, as the reaper tells."""
+        ended = self._reaper.ended
         found = []
         for _ in range(AT_ONCE):
             told = self._heard()
@@ -222,20 +222,20 @@ class LentFork(Fork):
         return _parsed(words) if words else None
 
     def _others(self) -> list[table.Process]:
-        """The job's processes without the keeper: those below it, and all in the job's groups wherever they are."""
-        keeper = self._keeper.process
+        """The job's processes without the reaper: those below it, and all in the job's groups wherever they are."""
+        reaper = self._reaper.process
         found = {each.key: each for each in cgroups.members(self._groups) if not each.dead}
-        found |= {each.key: each for each in table.descendants(keeper.pid) if not self._keeper.ended}
-        found.pop(keeper.key, None)
+        found |= {each.key: each for each in table.descendants(reaper.pid) if not self._reaper.ended}
+        found.pop(reaper.key, None)
         return list(found.values())
 
     def living(self) -> list[table.Process]:
-        """All processes of the job; the keeper once it is the last and has told how the program has ended."""
+        """All processes of the job; the reaper once it is the last and has told how the program has ended."""
         others = self._others()
-        if others or self._keeper.ended:
+        if others or self._reaper.ended:
             return others
         self._tell_until = min(self._tell_until, time.monotonic() + TELL_S)
-        return [self._keeper.process] if self._told or time.monotonic() > self._tell_until else []
+        return [self._reaper.process] if self._told or time.monotonic() > self._tell_until else []
 
 
 def _parsed(words: bytes) -> Json:
@@ -256,17 +256,17 @@ def _status(told: Json) -> list[tuple[int, int]]:
 
 
 def lent_or_own(launch: Json, end: int) -> Fork:
-    """The job's first process, forked by the keeper at this end of a socket; where that fails a child of the shim's."""
+    """The job's first process, forked by the reaper at this end of a socket; where that fails a child of the shim's."""
     try:
         return LentFork(launch, end)
-    except (KeeperError, OSError) as error:
+    except (ReaperError, OSError) as error:
         say(f"the fork server of its account is not used: {error}")
         _clear(launch["limits"]["groups"])
         return Fork(launch, execute)
 
 
 def _clear(groups: list[str]) -> None:
-    """End what a keeper has left where the job belongs: it would be taken for the job's."""
+    """End what a reaper has left where the job belongs: it would be taken for the job's."""
     deadline = time.monotonic() + TELL_S
     while cgroups.kill(groups) and time.monotonic() < deadline:
         time.sleep(PAUSE_S)

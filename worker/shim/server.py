@@ -52,7 +52,7 @@ def serve(requests: socket.socket, begin: Begin) -> None:
 def be_shim(asked: Json, descriptors: list[int], become: Execute = execute) -> NoReturn:
     """Be the shim, once the worker has said so: until then it may still start the attempt in another way.
 
-    With `lent` the last descriptor leads to a keeper (`worker.shim.lent`), which forks the job.
+    With `lent` the last descriptor leads to a reaper (`worker.shim.lent`), which forks the job.
     """
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()

@@ -20,10 +20,9 @@ from worker.shim.files import (
     steady_us,
     write_whole,
 )
-from worker.shim.fork import GUARD, IGNORED, LIBC, Fork, ProgramStartError, prefer_to_kill
+from worker.shim.fork import GUARD, IGNORED, Fork, ProgramStartError, become_subreaper, prefer_to_kill
 from worker.shim.stop import PendingStop
 
-PR_SET_CHILD_SUBREAPER = 36
 #: Seconds between two looks at the command file.
 POLL_S = 0.2
 SWEEP_S = 0.02
@@ -348,7 +347,7 @@ def settle(descriptors: Iterable[str | int]) -> None:
 def stay_with(launch: str, ready: int, fork: MakeFork = Fork) -> None:
     """Be the shim of the attempt with this ``launch.json``; `ready` is closed once the job has begun or never will."""
     begun_us = steady_us()
-    LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    become_subreaper()
     prefer_to_kill(GUARD)
     with open(launch, "rb") as file:
         content = json.loads(file.read())

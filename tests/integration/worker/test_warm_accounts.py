@@ -220,13 +220,13 @@ def test_its_processes_are_found_and_end_with_their_shim(team: Team) -> None:
     below = shim.below(table.everyone())
     assert len(below) == 5  # agent, two wrappers, two ranks
     assert {each.pid for each in processes.of_attempt(folder.attempt_id)} == {
-        shim.keeper_pid,
+        shim.reaper_pid,
         *(each.pid for each in below),
     }
     assert [(each.rank, each.main) for each in stacks.targets(folder)] == [(0, True), (1, True)]
     os.kill(shim.pid, signal.SIGKILL)
     until(lambda: not folder.locked(), what="the end of the shim")
-    until(lambda: table.find(shim.keeper_pid) is None, what="the end of the keeper")
+    until(lambda: table.find(shim.reaper_pid) is None, what="the end of the reaper")
     assert team.warm.launcher.finalize_lost(folder.attempt_id)
     assert not processes.of_attempt(folder.attempt_id)
 
@@ -254,11 +254,11 @@ def test_a_job_outlives_its_server_and_its_end_is_known(team: Team) -> None:
     assert ended(folder).exit_code == 4
 
 
-def test_a_job_ends_with_its_keeper(team: Team) -> None:
+def test_a_job_ends_with_its_reaper(team: Team) -> None:
     folder = team.start("import subprocess\nsubprocess.Popen(['sleep', '600'])\n" + WAITS)
     shim = folder.read_shim()
     assert shim is not None
-    os.kill(shim.keeper_pid, signal.SIGKILL)
+    os.kill(shim.reaper_pid, signal.SIGKILL)
     result = ended(folder)
     assert (result.exit_code, result.signal) == (None, signal.SIGKILL)
     assert not processes.of_attempt(folder.attempt_id)
@@ -271,7 +271,7 @@ def test_a_secret_is_the_jobs_and_no_servers(team: Team) -> None:
     assert log(folder) == "k-0123456789\n"
     shim, server = folder.read_shim(), team.servers._servers[team.key(folder)]
     assert shim is not None
-    for pid in (server.process.pid, shim.keeper_pid, shim.child_pid):
+    for pid in (server.process.pid, shim.reaper_pid, shim.child_pid):
         for name in ("environ", "cmdline"):
             assert b"k-0123456789" not in Path("/proc", str(pid), name).read_bytes()
     assert b"k-0123456789" not in memory(server.process.pid)
@@ -324,7 +324,7 @@ def procs(group: str) -> list[str]:
     return Path(group, "cgroup.procs").read_text().split()
 
 
-#: An environment whose keepers are another program: with a process of somebody else's in its words.
+#: An environment whose reapers are another program: with a process of somebody else's in its words.
 HOSTILE = """
 import json, os, socket, sys, time
 if sys.argv[0].endswith('forkserver/__main__.py'):
@@ -410,7 +410,7 @@ def test_a_hostile_server_harms_no_process_that_it_names(team: Team, open_tmp: P
     assert start.cold_reason == warm.REFUSED
 
 
-def test_a_keeper_that_does_not_tell_harms_its_own_job_alone(team: Team, open_tmp: Path, victim: int) -> None:
+def test_a_reaper_that_does_not_tell_harms_its_own_job_alone(team: Team, open_tmp: Path, victim: int) -> None:
     folder = team.warm.assign(**hostile(team, open_tmp, victim, "mute"))
     team.warm.launcher.start(folder.attempt_id)
     shim = folder.read_shim()
@@ -420,8 +420,8 @@ def test_a_keeper_that_does_not_tell_harms_its_own_job_alone(team: Team, open_tm
     stop(folder, grace_s=0.2)
     result = ended(folder)
     assert (result.kind, result.stop, result.signal) == (ResultKind.KILLED, "cancel", signal.SIGKILL)
-    keeper = table.find(shim.keeper_pid)
-    assert keeper is None or keeper.dead  # its server need not wait for it
+    reaper = table.find(shim.reaper_pid)
+    assert reaper is None or reaper.dead  # its server need not wait for it
 
 
 def stop(folder: AttemptFolder, grace_s: float) -> None:

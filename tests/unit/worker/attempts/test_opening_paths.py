@@ -60,7 +60,7 @@ ALLOWED = {
     "descriptors, and the kernel's folder of a process": ["shim/lent"],
     "a method of ours of the same name": ["forward/bringer", "forward/written"],
     "runs as the job's user": [
-        *("forkserver/keeper", "forkserver/packages", "forkserver/program", "forkserver/ranks"),
+        *("forkserver/reaper", "forkserver/packages", "forkserver/program", "forkserver/ranks"),
         *("monitoring/installed", "shim/rank"),
     ],
 }

@@ -1,4 +1,4 @@
-"""The keeper of a job whose shim runs as another account: a fork of the account's server, between it and the job.
+"""The reaper of a job whose shim runs as another account: a fork of the account's server, between it and the job.
 
 It is the parent of the job's first process and the subreaper of all others, tells the shim (`worker.shim.lent`) what
 has ended, and with the shim it leaves, and the job with it. It runs nothing of the job itself, and begins nothing
@@ -16,33 +16,32 @@ from typing import NoReturn
 
 from worker.forkserver.title import ProcessTitle
 from worker.shim.files import Json
-from worker.shim.fork import LIBC, Execute, Successor, turn_into
+from worker.shim.fork import Execute, Successor, become_subreaper, turn_into
 from worker.shim.lent import GO, MESSAGE, READY
 
-PR_SET_CHILD_SUBREAPER = 36
 #: Descriptors that come with the word to fork: the launch's, the log's and that for a problem.
 DESCRIPTORS = 3
 
 
-def keep(end: int, usable: Callable[[], bool], title: ProcessTitle, become: Execute) -> NoReturn:
-    """Be the keeper of the job whose shim is at the other end, unless the server is not `usable` any more.
+def run(end: int, changed: Callable[[], bool], title: ProcessTitle, become: Execute) -> NoReturn:
+    """Be the reaper of the job whose shim is at the other end, unless an installed package has `changed`.
 
     Raises `Successor` in the job's first process.
     """
     try:
-        _keep(end, usable, title, become)
+        _run(end, changed, title, become)
     except Exception:  # noqa: BLE001 (nothing may climb out of the child; the shim sees that it has ended)
         os._exit(1)
 
 
-def _keep(end: int, usable: Callable[[], bool], title: ProcessTitle, become: Execute) -> NoReturn:
+def _run(end: int, changed: Callable[[], bool], title: ProcessTitle, become: Execute) -> NoReturn:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.set_inheritable(end, False)
     shim = socket.socket(fileno=end)
-    if not usable():
+    if changed():
         os._exit(0)
     os.setsid()
-    LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    become_subreaper()
     shim.send(READY)
     shim.send(shim.recv(MESSAGE))
     word, descriptors, _, _ = socket.recv_fds(shim, MESSAGE, DESCRIPTORS)
