@@ -7,11 +7,14 @@ import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from torchyard.cli import common, extras
+
+if TYPE_CHECKING:
+    from torchyard.stack.doctor import Stores
 
 #: Seconds that a program may take to read its settings.
 RELOAD_S = 10.0
@@ -56,6 +59,21 @@ def findings() -> list[str]:
     from torchyard import settingsfile
 
     return list(dict.fromkeys(each for extra in settingsfile.SECTIONS for each in _findings(extra)))
+
+
+def stores() -> "Stores | None":
+    """Return where the service of this machine keeps what it stores; None if it is not installed, or its settings
+    cannot be read.
+    """
+    from torchyard.exceptions import MissingExtraError
+    from torchyard.stack.doctor import Stores
+
+    try:
+        extras.require("config", "service")
+        found = _settings("service").ServiceSettings.from_environment()
+    except (MissingExtraError, ValueError):
+        return None
+    return Stores(found.data, found.secret_key)
 
 
 def pending() -> dict[str, dict[str, list[str]]]:

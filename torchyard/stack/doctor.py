@@ -5,7 +5,7 @@ import shutil
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from torchyard.exceptions import TorchYardError
 from torchyard.home import LIMITS_FILE
@@ -16,13 +16,29 @@ from torchyard.stack import access, filesystem, redis
 SETTINGS_FOLDER: Final = Path("/etc/torchyard")
 
 
-def findings(root: Path, worker: Path, owner: int | None = None) -> list[str]:
+class Stores(NamedTuple):
+    """Where the service keeps what it stores, by its settings."""
+
+    data: Path
+    key: Path
+    """File of the key that secrets are encrypted with."""
+
+
+def findings(root: Path, worker: Path, owner: int | None = None, stores: Stores | None = None) -> list[str]:
     """Return what is wrong with the stack of a home folder and its worker's folder, one sentence each.
 
-    `owner` is the account that has the home, by default the caller's.
+    `owner` is the account that has the home, by default the caller's; `stores` is where the service keeps what it
+    stores, by default below the home.
     """
     owner = os.geteuid() if owner is None else owner
-    return [*_home(root, owner), *_private_files(root, owner), *_accounts(worker), *_disk(root, worker), *_redis()]
+    stores = stores or Stores(root / "service", root / "service" / "secrets.key")
+    return [
+        *_home(root, owner),
+        *_private_files(root, stores.key, owner),
+        *_accounts(worker),
+        *_disk(root, *([] if stores.data.is_relative_to(root) else [stores.data]), worker),
+        *_redis(),
+    ]
 
 
 def _home(root: Path, owner: int) -> Iterator[str]:
@@ -39,9 +55,8 @@ def _home(root: Path, owner: int) -> Iterator[str]:
         yield str(error)
 
 
-def _private_files(root: Path, owner: int) -> Iterator[str]:
+def _private_files(root: Path, key: Path, owner: int) -> Iterator[str]:
     """Tokens, keys and settings that others could read: a mode counts also where a folder above keeps them out."""
-    key = root / "service" / "secrets.key"
     files = [root / "admin.token", root / "node.token", key, *_entries(SETTINGS_FOLDER)]
     for path in filter(Path.is_file, files):
         status = path.stat()

@@ -127,8 +127,16 @@ def test_the_command_exits_with_1_for_a_finding(open_tmp: Path) -> None:
     assert done.returncode == 1
     assert f"`chmod 0700 {home}`" in done.stdout
     assert "accounts: " in done.stderr
+    data = open_tmp / "data"
+    data.mkdir()
+    key = data / "secrets.key"
+    key.touch(mode=0o644)
+    key.chmod(0o644)
+    environment |= {"TORCHYARD_DATA": str(data)}
     done = subprocess.run([*command, "--json"], env=environment, capture_output=True, text=True, check=False)
-    assert any(str(home) in finding for finding in json.loads(done.stdout)["findings"])
+    found = json.loads(done.stdout)["findings"]
+    assert any(str(home) in finding for finding in found)
+    assert any(f"{key} (mode 0644" in finding and "`python -m service rotate-secrets`" in finding for finding in found)
 
 
 def mend(finding: str) -> None:
@@ -144,3 +152,15 @@ def test_the_home_of_an_installation_is_its_accounts_and_no_others(place: Place)
         os.chown(path, 4001, 4001)
     assert doctor.findings(place.root, place.worker, owner=4001) == []
     assert len(doctor.findings(place.root, place.worker, owner=4002)) == 1 + len(private)
+
+
+@accounts.needs_root
+def test_the_key_is_looked_for_where_the_service_keeps_it(place: Place, open_tmp: Path) -> None:
+    stores = doctor.Stores(open_tmp / "data", open_tmp / "keys" / "own.key")
+    for path in stores:
+        path.parent.mkdir(exist_ok=True)
+    stores.data.mkdir()
+    stores.key.touch(mode=0o600)
+    os.chown(stores.key, 4001, -1)
+    (finding,) = doctor.findings(place.root, place.worker, stores=stores)
+    assert f"{stores.key} (mode 0600, owner 4001) belongs to another account" in finding
