@@ -5,6 +5,7 @@ import { NODE_STATES } from "../box/words";
 import type { Bar, Closed } from "../lib/lanes";
 import { STATE_LABELS } from "../lib/states";
 import { duration, hour, pieces, secondsBetween } from "../lib/time";
+import { Coded } from "../ui/Coded";
 
 /** What is told of what is pointed at, and where the pointer is. */
 export interface Pointed {
@@ -89,7 +90,7 @@ export function LaneTip({ pointed }: { pointed: Pointed | null }) {
   return (
     <div className="lane-tip" style={style} aria-hidden="true">
       <b>{title}</b>
-      {lines.map((line) => <span key={line}>{line}</span>)}
+      {lines.map((line) => <span key={line}><Coded text={line} /></span>)}
     </div>
   );
 }

@@ -3,6 +3,7 @@ import { t } from "@lingui/core/macro";
 import type { Job } from "../api/types";
 import { failureWords } from "../lib/failure";
 import { sentence } from "../lib/format";
+import { Coded } from "../ui/Coded";
 import { Copy } from "../ui/Copy";
 
 /** What a failed job says first: the exception, what to do about it, which rank it was, and its own traceback. */
@@ -18,11 +19,11 @@ export function Failure({ job }: { job: Job }) {
   ];
   return (
     <section className="failure" aria-label={t`Failure`}>
-      <p className="failure-message"><strong>{headline}</strong></p>
-      {advice !== null && <p>{sentence(advice)}.</p>}
+      <p className="failure-message"><strong>{how === null ? <Coded text={headline} /> : headline}</strong></p>
+      {advice !== null && <p><Coded text={`${sentence(advice)}.`} /></p>}
       <p className="failure-facts">
         {facts.map((fact) => <span key={fact}>{fact}</span>)}
-        {facts.length === 0 && how !== null && <span>{how}</span>}
+        {facts.length === 0 && how !== null && <span><Coded text={how} /></span>}
       </p>
       {typeof traceback === "string" && (
         <div className="traceback">

@@ -1,21 +1,23 @@
 import { Trans } from "@lingui/react/macro";
+import type { ReactNode } from "react";
 
 import type { Job } from "../api/types";
+import { Coded } from "../ui/Coded";
 
 /** What the owner should know of the training's state: that it is not saved, or not resumed exactly. */
-export function Warnings({ job }: { job: Job }) {
+export function Warnings({ job: { unsaved, inexact } }: { job: Job }) {
   return (
     <>
-      {job.unsaved != null && (
-        <p className="job-warning" role="status">
-          <Trans>The newest checkpoint could not be written: {{ reason: job.unsaved }}</Trans>
-        </p>
-      )}
-      {job.inexact != null && (
-        <p className="job-warning" role="status">
-          <Trans>A stop of this training is not resumed exactly: {{ reason: job.inexact }}</Trans>
-        </p>
-      )}
+      {unsaved != null && <Unsaved reason={<Coded text={unsaved} />} />}
+      {inexact != null && <Inexact reason={<Coded text={inexact} />} />}
     </>
   );
+}
+
+function Unsaved({ reason }: { reason: ReactNode }) {
+  return <p className="job-warning" role="status"><Trans>The newest checkpoint could not be written: {reason}</Trans></p>;
+}
+
+function Inexact({ reason }: { reason: ReactNode }) {
+  return <p className="job-warning" role="status"><Trans>A stop of this training is not resumed exactly: {reason}</Trans></p>;
 }

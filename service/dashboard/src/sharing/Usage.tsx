@@ -8,6 +8,7 @@ import type { Digest, Waste } from "../api/types";
 import { hours, percent } from "../lib/format";
 import { day, duration } from "../lib/time";
 import { shifted, weekOf } from "../lib/weeks";
+import { Coded } from "../ui/Coded";
 import { Notice } from "../ui/Notice";
 import { Panel } from "../ui/Panel";
 import { Segments } from "../ui/Segments";
@@ -124,7 +125,7 @@ function Wastes({ wastes }: { wastes: readonly Waste[] }) {
         {wastes.map((waste) => (
           <li key={waste.kind + waste.user}>
             <span className="waste-hours" data-part={waste.kind}>{hoursOf(waste.gpu_hours, waste.kind)}</span>
-            <p>{waste.message}</p>
+            <p><Coded text={waste.message} /></p>
             <p className="waste-jobs">
               {waste.jobs.map((number) => (
                 <Link key={number} to="/jobs/$jobId" params={{ jobId: String(number) }}>{number}</Link>
