@@ -153,6 +153,7 @@ def create_app(settings: ServiceSettings) -> FastAPI:
     app.state.link_limits = SignInLimits(ctx.monotonic, "public links")
     app.state.link_tokens = LinkTokens(bootstrap.secret_key(db))
     app.state.refusals = Refusals(ctx.monotonic)
+    app.state.sign_in_socket = None  # made with the address of the service (`sign_in_socket.serving`)
     app.add_middleware(RequestGuard, settings=settings)
     app.add_middleware(Audited, context=ctx, refused=app.state.refusals)
     app.add_middleware(Counted, counters=counters)

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from fastapi import FastAPI
 
+from service.api.sign_in_socket import SignInSocket
 from service.context import Context
 from service.settings import ServiceSettings
 from torchyard import home, settings_in_use
@@ -33,6 +34,9 @@ def reload(app: FastAPI) -> None:
         if changes.restart:
             _log.warning("not taken up before a restart: %s", ", ".join(changes.restart))
         outcome |= {"changed": changes.at_once, "restart": changes.restart}
+        socket: SignInSocket | None = app.state.sign_in_socket
+        if socket is not None and (problem := socket.follow_settings()) is not None:
+            outcome["problem"] = problem
     home.write_private(home.root() / home.RELOAD_FILE, json.dumps(outcome))
 
 

@@ -217,6 +217,11 @@ def _too_open(name: str, file: Path | None) -> Iterator[str]:
         yield f"{name}: {file} (mode {mode:04o}) is open to other accounts: `chmod 0600 {file}`"
 
 
+def _yaml_off(value: object) -> object:
+    """Return the word that YAML reads as false."""
+    return "off" if value is False else value
+
+
 def _days(text: object) -> int:
     seconds = parse_duration(text)
     if seconds < SECONDS["d"]:
@@ -331,7 +336,7 @@ class ServiceEnvironment(BaseSettings):
         description="Local socket at which accounts of this machine sign in (`yard login`), such as "
         "`/run/torchyard/sign-in.sock`; without it none do.",
     )
-    unix_sign_in: UnixSignIn = Field(
+    unix_sign_in: Annotated[UnixSignIn, BeforeValidator(_yaml_off)] = Field(
         json_schema_extra=AT_ONCE,
         default=ServiceSettings.unix_sign_in,
         description="Who may sign in there: `existing` users, `create` those of accounts of people that have none, or "

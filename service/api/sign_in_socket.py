@@ -84,33 +84,62 @@ def _account(uid: int) -> UnixAccount:
         raise ProblemError("forbidden", f"The number {uid} has no UNIX account on this machine.") from None
 
 
+class SignInSocket:
+    """The socket that the settings name, answered by a thread while they let accounts sign in.
+
+    One that cannot be made is told in the log: everybody with a token goes on without it.
+    """
+
+    def __init__(self, handler: SignInHandler) -> None:
+        self._handler = handler
+        self._listening: socket.socket | None = None
+        self._thread: threading.Thread | None = None
+
+    def follow_settings(self) -> str | None:
+        """Open or close the socket as the settings have it now; return why it cannot be opened."""
+        settings = self._handler.context.settings
+        if settings.sign_in_socket is None or settings.unix_sign_in == "off":
+            self.close()
+            return None
+        if self._listening is not None:
+            return None
+        try:
+            self._open(settings.sign_in_socket)
+        except OSError as error:
+            problem = f"nobody signs in by UNIX account: {error}"
+            logger.error(problem)
+            return problem
+        return None
+
+    def _open(self, path: Path) -> None:
+        self._listening = listening = _listen(path)
+        self._thread = threading.Thread(target=_serve, args=(listening, self._handler), name="sign-in-socket")
+        self._thread.start()
+
+    def close(self) -> None:
+        """Close the socket, if it is open."""
+        if self._listening is None or self._thread is None:
+            return
+        path = Path(self._listening.getsockname())
+        self._listening.shutdown(socket.SHUT_RDWR)  # wakes the thread
+        self._thread.join()
+        self._listening.close()
+        path.unlink(missing_ok=True)
+        self._listening = self._thread = None
+
+
 @contextmanager
 def serving(app: FastAPI, url: str) -> Iterator[None]:
-    """Answer sign-ins at the socket that the settings name, in a thread; nothing where they name none.
-
-    A socket that cannot be made is told in the log: everybody with a token goes on without it.
-    """
-    context: Context = app.state.context
-    path = context.settings.sign_in_socket
-    if path is None or context.settings.unix_sign_in == "off":
-        yield
-        return
-    handler = SignInHandler(context=context, tokens=app.state.tokens, refused=app.state.refusals, url=url)
-    try:
-        listening = _listen(path)
-    except OSError as error:
-        logger.error("nobody signs in by UNIX account: %s", error)
-        yield
-        return
-    thread = threading.Thread(target=_serve, args=(listening, handler), name="sign-in-socket")
-    thread.start()
+    """Answer sign-ins at the socket that the settings name, where they name one; a reload opens and closes it."""
+    handler = SignInHandler(context=app.state.context, tokens=app.state.tokens, refused=app.state.refusals, url=url)
+    served = SignInSocket(handler)
+    app.state.sign_in_socket = served
+    served.follow_settings()
     try:
         yield
     finally:
-        listening.shutdown(socket.SHUT_RDWR)  # wakes the thread
-        thread.join()
-        listening.close()
-        path.unlink(missing_ok=True)
+        app.state.sign_in_socket = None
+        served.close()
 
 
 def _listen(path: Path) -> socket.socket:

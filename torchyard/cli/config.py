@@ -133,6 +133,8 @@ def reload(json: common.Json = False) -> None:
         common.line(f"{program}: changed: {', '.join(outcome['changed']) or 'nothing'}")
         if outcome["restart"]:
             common.line(f"{program}: counts after a restart: {', '.join(outcome['restart'])}")
+        if "problem" in outcome:
+            common.line(f"{program}: {outcome['problem']}")
 
 
 def _running() -> Iterator[tuple[str, int, Path]]:

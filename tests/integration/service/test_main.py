@@ -2,6 +2,7 @@
 
 import json
 import os
+import pwd
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ from tests.support.live import connect, process
 from tests.support.specs import spec
 from torchyard import home
 from torchyard.cli import main
+from torchyard.client import unix_sign_in
 
 
 def test_it_says_when_it_is_ready_and_ends_quickly(empty_database_url: str, yard_home: Path) -> None:
@@ -125,3 +127,31 @@ def test_settings_are_read_anew_without_a_restart(
     assert "node_token_file: there is no file" in checked.stdout
     file.write_text("service: {keep_ended: 30d}\nworker: {labels: [a100]}\n")
     assert yard("config", "check").returncode == 0
+
+
+def test_a_reload_opens_and_closes_the_socket_of_unix_accounts(
+    yard_home: Path, open_tmp: Path, yard: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    file, path = yard_home / "settings.yaml", open_tmp / "sign-in.sock"
+    told = (
+        f"service: {{sign_in_socket: {path}, unix_administrators: {pwd.getpwuid(os.geteuid()).pw_name}, unix_sign_in: "
+    )
+    file.write_text(f"{told}off}}\n")
+    with process(f"sqlite:///{yard_home / 'x.db'}", yard_home) as (_, url):
+        assert not path.exists()
+        file.write_text(f"{told}existing}}\n")
+        assert yard("config", "reload").stdout == "service: changed: unix_sign_in\n"
+        assert unix_sign_in.sign_in(path).url == url
+        file.write_text(f"{told}off}}\n")
+        assert yard("config", "reload").stdout == "service: changed: unix_sign_in\n"
+        assert not path.exists()
+        path.write_text("precious")
+        file.write_text(f"{told}existing}}\n")
+        said = yard("config", "reload")
+        assert said.returncode == 0
+        assert f"service: nobody signs in by UNIX account: {path} is no socket: remove it" in said.stdout
+        assert path.read_text() == "precious"
+        path.unlink()
+        assert yard("config", "reload").stdout == "service: changed: nothing\n"
+        assert path.is_socket(), "once what stood in the way is gone"
+    assert not path.exists()
