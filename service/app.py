@@ -46,6 +46,7 @@ from service.estimation.forecasts import Estimator
 from service.identity import oidc, refusals
 from service.identity.callers import Tokens
 from service.identity.link_tokens import LinkTokens
+from service.identity.provider_calls import ProviderCalls
 from service.identity.refusals import Refusals
 from service.identity.sessions import Codes
 from service.identity.sign_in_limits import SignInLimits
@@ -149,7 +150,7 @@ def create_app(settings: ServiceSettings) -> FastAPI:
     app.state.open_streams = OpenStreams(settings.streams_per_user)
     app.state.oidc_attempts = oidc.OidcAttempts(ctx.monotonic)
     app.state.sign_in_limits = SignInLimits(ctx.monotonic)
-    app.state.oidc_limits = SignInLimits(ctx.monotonic, "sign-ins by OpenID Connect")
+    app.state.provider_calls = ProviderCalls()
     app.state.link_limits = SignInLimits(ctx.monotonic, "public links")
     app.state.link_tokens = LinkTokens(bootstrap.secret_key(db))
     app.state.refusals = Refusals(ctx.monotonic)

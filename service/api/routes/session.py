@@ -13,6 +13,7 @@ from service.context import Context
 from service.errors import ProblemError, field_problem
 from service.identity import oidc, roles, sessions
 from service.identity.callers import Caller, Tokens, hash_secret
+from service.identity.provider_calls import ProviderCalls
 from service.identity.sign_in_limits import SignInLimits
 from service.infra.times import moment
 from torchyard import api
@@ -76,9 +77,11 @@ def list_ways(ctx: Ctx) -> Response:
 def begin_oidc(request: Request, ctx: Ctx) -> Response:
     """Begin a sign-in by OpenID Connect. Leads to the provider, with a cookie by which this browser is known again."""
     attempts: oidc.OidcAttempts = request.app.state.oidc_attempts
-    attempt = attempts.begin(_address(request))
+    calls: ProviderCalls = request.app.state.provider_calls
     try:
-        address = oidc.authorization_url(_oidc(ctx), attempt, _redirect_uri(request))
+        with calls.calling(_address(request)):
+            attempt = attempts.begin(_address(request))
+            address = oidc.authorization_url(_oidc(ctx), attempt, _redirect_uri(request))
     except ProblemError as refusal:
         return sign_in_page.refuse(request, refusal, (), ctx.settings.oidc_contact)
     there = RedirectResponse(address, 302)
@@ -89,18 +92,17 @@ def begin_oidc(request: Request, ctx: Ctx) -> Response:
 @router.get("/oidc/callback", status_code=302, response_class=RedirectResponse)
 def end_oidc(request: Request, ctx: Ctx, state: State = "", code: Code = "", error: Error = "") -> Response:
     """End a sign-in by OpenID Connect. Leads to the dashboard; a browser gets a refusal as a page."""
-    limits: SignInLimits = request.app.state.oidc_limits
+    calls: ProviderCalls = request.app.state.provider_calls
     who: list[str] = []
     try:
         client = _oidc(ctx)
-        attempt = _attempt(request, ctx, state, "" if error else code)
-        counted = limits.begin(_address(request))  # after the state, which cannot be guessed: the provider is asked now
-        said = oidc.claims(client, attempt, code, _redirect_uri(request))
+        with calls.calling(_address(request)):  # before the state, which counts once
+            attempt = _attempt(request, ctx, state, "" if error else code)
+            said = oidc.claims(client, attempt, code, _redirect_uri(request))
         who = oidc.who(client, said)
         session = oidc.open_session(ctx.db, client, said, ctx.now_us())
     except ProblemError as refusal:
         return sign_in_page.refuse(request, refusal, who, ctx.settings.oidc_contact)
-    limits.succeeded(counted)
     tokens: Tokens = request.app.state.tokens
     tokens.forget()  # the sign-in may have changed the user's role
     home = RedirectResponse("/", 302)

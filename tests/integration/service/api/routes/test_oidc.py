@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,8 @@ from joserfc.jwk import KeySet, OctKey, RSAKey
 from service.errors import ProblemError
 from service.identity import oidc
 from service.identity.oidc import OidcAttempt, OidcClient
-from service.identity.sign_in_limits import GLOBALLY
+from service.identity.provider_calls import MAX_CALLS
+from service.identity.sign_in_limits import PER_ADDRESS
 from tests.support.live import Live, connect
 from tests.support.problems import kind
 from tests.support.wait import until
@@ -197,17 +199,29 @@ def test_what_others_guess_keeps_nobody_out(desk: Callable[..., Any], provider: 
     provider.set_user("17", preferred_username="ada")
     with desk() as live, connect(live.url, None) as browser, connect(live.url, None) as stranger:
         live.client.post(f"{PREFIX}/users", json={"name": "ada"})
-        for number in range(GLOBALLY):  # of a stranger with many addresses, who has this one, too
-            live.app.state.oidc_limits.begin(f"10.0.0.{number}")
+        for _ in range(PER_ADDRESS + 1):  # of a stranger at this address
+            forged = {"state": parse_qs(urlsplit(begin(stranger)).query)["state"][0], "code": "forged"}
+            refused = stranger.get(f"{PREFIX}/session/oidc/callback", params=forged)
+            assert kind(refused) == (401, "unauthorized"), "each of its own sign-ins is used up"
+        for _ in range(PER_ADDRESS + 1):
             stranger.post(f"{PREFIX}/session", json={"token": "ty_guess"})
             guess = stranger.get(f"{PREFIX}/session/oidc/callback", params={"state": "guess", "code": "guess"})
             assert kind(guess) == (401, "unauthorized")
         assert sign_in(live, provider, browser, "17").status_code == 302
-        for _ in range(2):
-            forged = {"state": parse_qs(urlsplit(begin(stranger)).query)["state"][0], "code": "forged"}
-            refused = stranger.get(f"{PREFIX}/session/oidc/callback", params=forged)
-        assert kind(refused) == (429, "too-many-requests"), "the provider is asked no more"
-        assert "sign-ins by OpenID Connect" in refused.json()["detail"]
+
+
+def test_a_sign_in_waits_for_a_provider_that_many_ask(desk: Callable[..., Any], provider: Provider) -> None:
+    provider.set_user("17", preferred_username="ada")
+    with desk() as live, connect(live.url, None) as browser, ExitStack() as asking:
+        live.client.post(f"{PREFIX}/users", json={"name": "ada"})
+        back = provider.approve(begin(browser), "17")
+        for number in range(MAX_CALLS):
+            asking.enter_context(live.app.state.provider_calls.calling(f"192.0.2.{number}"))
+        for refused in (browser.get(back), browser.get(f"{PREFIX}/session/oidc")):
+            assert kind(refused) == (503, "unavailable")
+            assert refused.headers["Retry-After"] == "1"
+        asking.close()
+        assert browser.get(back).status_code == 302, "and is not used up by that"
 
 
 def test_a_provider_that_is_away_or_another_one_is_said(serve: Callable[..., Any], provider: Provider) -> None:
