@@ -18,15 +18,15 @@ import uvloop
 from fastapi import FastAPI
 
 from service.api import openapi, sign_in_socket
+from service.api.reload import publish, reload
+from service.api.server import Server, address, bind
 from service.app import bare, create_app
 from service.bootstrap import NewerSchemaError
 from service.db.engine import Database
 from service.db.sole_service import SecondServiceError, sole_service
 from service.errors import ProblemError
-from service.reload import publish, reload
 from service.secrets import store
 from service.secrets.key_file import KeyFile
-from service.server import Server, address, bind
 from service.settings import ServiceSettings, is_loopback
 from service.tls import Certificate, problem
 from torchyard import home

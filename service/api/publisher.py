@@ -187,7 +187,7 @@ class Publisher:
             if subscriber.topics.get(topic.name) != topic:
                 continue
             curves = self._curves.setdefault(topic.job, _Curves(topic.cursor))
-            if curves.followers:  # the newcomer may be ahead of them
+            if curves.followers:  # the new follower may be ahead of them
                 await self._publish_points(topic.job, curves)
             until = curves.cursor if curves.followers else None
             if until != topic.cursor:

@@ -26,6 +26,7 @@ from service.storage import paths, retention
 from service.storage.store import BlobStore, is_hash
 from torchyard import api
 from torchyard.ids import AttemptId, JobId, new_id
+from torchyard.numbers import INT64
 from torchyard.quantities import format_size
 from torchyard.spec import CheckpointPolicy
 from torchyard.wire import CheckpointAnswer, CheckpointReport, FileRef, Restore
@@ -95,7 +96,7 @@ def _check(message: CheckpointReport, shard: CheckpointShard) -> None:
     # A node whose ranks wrote nothing says so: nobody could tell that from a shard that is still on its way.
     if (not message.files and shard.node_rank == 0) or len(message.files) > MAX_FILES:
         raise field_problem("files", f"must be 1 to {MAX_FILES} files")
-    if not (0 <= message.step < 2**63 and 0 <= message.created_us < 2**63):
+    if not (0 <= message.step < INT64.stop and 0 <= message.created_us < INT64.stop):
         raise field_problem("step", "step and created_us must not be negative, and fit into 64 bits")
     paths.check("name", message.name)
     paths.check_tree("files", (file.path for file in message.files))

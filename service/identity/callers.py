@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from cachetools import TTLCache
 from sqlalchemy import Connection, and_, bindparam, func, or_, select, update
 
 from service.db.engine import Database
@@ -109,8 +110,6 @@ class _ReachedProject(Record):
 class _Entry:
     caller: Caller
     expires_us: int | None
-    believed_until: float
-    last_used_us: int
 
 
 class Tokens:
@@ -130,9 +129,8 @@ class Tokens:
         self._db = db
         self._visibility = visibility
         self._now_us = now_us
-        self._monotonic = monotonic
         self._forgotten = forgotten
-        self._cache: dict[str, _Entry] = {}
+        self._cache: TTLCache[str, _Entry] = TTLCache(CACHE_SIZE, CACHE_S, timer=monotonic)
         self._lock = threading.Lock()
         self._generation = 0
 
@@ -154,8 +152,9 @@ class Tokens:
 
     def cached(self, sha256: str) -> Caller | None:
         """The caller, if known without asking the database."""
-        entry = self._cache.get(sha256)
-        if entry is None or entry.believed_until < self._monotonic() or self._is_over(entry.expires_us):
+        with self._lock:
+            entry = self._cache.get(sha256)
+        if entry is None or self._is_over(entry.expires_us):
             return None
         return entry.caller
 
@@ -170,8 +169,6 @@ class Tokens:
         entry = self._entry(token, projects)
         with self._lock:
             if generation == self._generation:  # a revocation in between must not be undone by what was read before
-                if len(self._cache) >= CACHE_SIZE:
-                    self._cache.clear()
                 self._cache[sha256] = entry
         return entry.caller
 
@@ -202,7 +199,7 @@ class Tokens:
             roles=roles,
             service_account=token.service_project is not None,
         )
-        return _Entry(caller, token.expires_us, self._monotonic() + CACHE_S, now_us)
+        return _Entry(caller, token.expires_us)
 
 
 _FIND = (

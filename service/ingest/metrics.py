@@ -46,7 +46,7 @@ def parse(body: bytes) -> MetricBatch:
         batch = MetricBatch.model_validate_json(body)
     except ValidationError:
         batch = _parse_one_by_one(body)
-    if not 0 <= batch.offset <= batch.end < 2**63:
+    if not 0 <= batch.offset <= batch.end < INT64.stop:
         raise field_problem("offset", "must not be negative nor beyond end")
     if not _STREAM.fullmatch(batch.stream):
         raise field_problem("stream", "must be a file name of letters, digits, '.', '_' and '-'")

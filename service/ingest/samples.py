@@ -12,6 +12,7 @@ from service.db.upsert import insert
 from service.errors import ProblemError
 from torchyard import wire
 from torchyard.ids import AttemptId
+from torchyard.numbers import INT64
 
 
 def sample(db: Database, known: Memory, node: str, batch: wire.SampleBatch) -> None:
@@ -26,7 +27,7 @@ def sample(db: Database, known: Memory, node: str, batch: wire.SampleBatch) -> N
 
 def _row(db: Database, known: Memory, node: str, entry: wire.Sample) -> dict[str, Any] | None:
     values = {name: value for name, value in entry.values.items() if math.isfinite(value)}
-    if not values or not 0 <= entry.time_us < 2**63 or not _is_here(db, known, node, entry.attempt):
+    if not values or not 0 <= entry.time_us < INT64.stop or not _is_here(db, known, node, entry.attempt):
         return None
     return {"node": node, "attempt_id": entry.attempt or "", "time_us": entry.time_us, "values": values}
 

@@ -1,10 +1,8 @@
 """Metrics of many jobs on one grid, so that they can be drawn in one chart."""
 
-from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import ceil
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -14,6 +12,7 @@ from sqlalchemy.orm import aliased
 
 from service.db.engine import Database
 from service.db.models import Job, MetricPoint, MetricSeries
+from service.infra.lru_cache import LruCache
 from service.telemetry import metrics
 from service.telemetry.metrics import Axis, CountedCurve, MetricsRange
 from service.telemetry.series import Points, join
@@ -43,26 +42,11 @@ class CurvesQuery:
         return self.start is None and self.end is None
 
 
-@dataclass(frozen=True)
-class CurveCache:
-    """Curves that were read, the latest used last; those of jobs that have reported since are read anew."""
+class CurveCache(LruCache[tuple[object, ...], api.Curve]):
+    """Curves that were read; those of jobs that have reported since are read anew."""
 
-    _known: OrderedDict[tuple[object, ...], api.Curve] = field(default_factory=OrderedDict)
-    _lock: Lock = field(default_factory=Lock)
-
-    def get(self, key: tuple[object, ...]) -> api.Curve | None:
-        """Return a remembered curve."""
-        with self._lock:
-            if key in self._known:
-                self._known.move_to_end(key)
-            return self._known.get(key)
-
-    def put(self, key: tuple[object, ...], curve: api.Curve) -> None:
-        """Remember a curve, and forget those that were not used for longest."""
-        with self._lock:
-            self._known[key] = curve
-            while len(self._known) > _REMEMBERED:
-                self._known.popitem(last=False)
+    def __init__(self) -> None:
+        super().__init__(_REMEMBERED)
 
 
 def read(db: Database, cache: CurveCache, query: CurvesQuery) -> api.Curves:

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from service.db.special_values import SPECIAL_VALUES
 from torchyard import api
+from torchyard.numbers import INT64
 
-NOTHING_COUNTS = -(2**63) - 1
+NOTHING_COUNTS = INT64.start - 1
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -37,7 +38,9 @@ class Points:
         """Return the points up to a step; None: all of them."""
         if last_step is None:
             return self
-        return self.take(np.flatnonzero(self.steps <= last_step if last_step >= -(2**63) else self.steps < self.steps))
+        return self.take(
+            np.flatnonzero(self.steps <= last_step if last_step >= INT64.start else self.steps < self.steps)
+        )
 
     def rows(self) -> list[tuple[int, float, api.Number]]:
         """``(step, unix time in seconds, value)``, with words for what JSON cannot say."""

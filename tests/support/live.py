@@ -15,9 +15,9 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
+from service.api.server import Server, address, bind
 from service.app import create_app
 from service.context import Context
-from service.server import Server, address, bind
 from service.settings import ServiceSettings
 from tests.support.wait import until
 from torchyard import home

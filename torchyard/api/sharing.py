@@ -7,6 +7,7 @@ from pydantic import AwareDatetime, ConfigDict, Field
 
 from torchyard.api.base import Resource, Text
 from torchyard.api.identity import Role
+from torchyard.numbers import INT64
 from torchyard.quantities import Size
 from torchyard.spec.base import NAME
 from torchyard.spec.policy import Policy
@@ -35,7 +36,7 @@ class QuotaValues(Entitlement):
 
     max_queued: Annotated[int, Field(ge=0, le=1_000_000_000)] | None = None
     """Jobs that wait."""
-    max_storage: Annotated[Size, Field(ge=0, lt=2**63)] | None = None
+    max_storage: Annotated[Size, Field(ge=0, lt=INT64.stop)] | None = None
     """Bytes that its jobs hold in the store (checkpoints, files, logs, code); with so many, nothing more is taken."""
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
+from torchyard.numbers import INT64
 from torchyard.quantities import Duration
 from torchyard.recipe.base import Count, Fraction, Rate, RecipeOptions
 from torchyard.recipe.data import DataNoun, Digits
@@ -41,7 +42,7 @@ class Recipe(RecipeOptions):
     """Forward and backward passes for each step of the optimizer."""
     drop_last: bool = False
     """Leaves out the epoch's last samples if they are fewer than a whole pass, as batch normalisation may need."""
-    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    seed: Annotated[int, Field(ge=0, lt=INT64.stop)] = 0
     """Fixes initial weights, the order of samples and all other chance."""
     deterministic: bool = False
     """Only algorithms that give the same bits in every run; slower on GPUs, and an error where there is none."""

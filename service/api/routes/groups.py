@@ -13,6 +13,7 @@ from service.identity.callers import Caller
 from service.infra.etags import etag
 from service.jobs import group_actions, group_queries, groups
 from torchyard import api
+from torchyard.numbers import MAX_METRIC_NAME
 
 router = api_router("groups", "/groups")
 
@@ -21,7 +22,9 @@ Reader = Annotated[Caller, requires("read")]
 Submitter = Annotated[Caller, requires("submit")]
 Metric = Annotated[
     str | None,
-    Query(min_length=1, max_length=255, description="Metric to compare trials by; by default the sweep's own."),
+    Query(
+        min_length=1, max_length=MAX_METRIC_NAME, description="Metric to compare trials by; by default the sweep's own."
+    ),
 ]
 Mode = Annotated[groups.Mode | None, Query(description="Whether small or large values of the metric are good.")]
 GroupPath = Annotated[str, Path(description="Number or id of the sweep.")]

@@ -56,7 +56,7 @@ _WORTH_A_SIEVE = range(3, 257)
 def decide(state: SchedulerState, now_us: int, policy: Policy) -> list[Decision]:
     """Return the decisions of one scheduling pass at `now_us`, in microseconds; the state is not changed.
 
-    While the queue is paused nothing starts, and jobs that were to give way for others go on.
+    While the queue is paused nothing starts, and preemptions that are under way are taken back.
     """
     if state.paused:
         return [CancelPreemption(for_job=job) for job in state.victims]

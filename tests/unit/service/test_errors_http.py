@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 SERVICE = Path(__file__).parents[3] / "service"
-#: The application, its server and their settings read anew, and the middleware that counts requests.
-HTTP = {*(SERVICE / name for name in ("__main__.py", "app.py", "reload.py", "server.py", "infra/observability.py"))}
+#: The application, and the middleware that counts requests.
+HTTP = {*(SERVICE / name for name in ("__main__.py", "app.py", "infra/observability.py"))}
 MODULES = sorted(
     path
     for path in SERVICE.rglob("*.py")

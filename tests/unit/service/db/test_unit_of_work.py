@@ -11,7 +11,7 @@ ROOT = Path(service.__file__).parent
 EFFECTS = {"notify": "hub", "nudge": "dispatcher", "launch": "dispatcher", "wake_scheduler": "ctx"}
 #: Settings that are read anew are no transaction.
 #: What other services have changed is committed there.
-MAY = {"app.py", "infra/effects.py", "reload.py"}
+MAY = {"app.py", "infra/effects.py", "api/reload.py"}
 
 
 def effects(source: str) -> Iterator[str]:
