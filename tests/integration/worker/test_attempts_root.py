@@ -87,3 +87,32 @@ def test_a_folder_that_others_cannot_enter_is_named_at_the_start_and_to_whoever_
         result, said_by_job = run(box, ada.pw_name, "id -un")
         assert (result.exit_code, said_by_job) == (0, [ada.pw_name])
         assert box.stop() == 0
+
+
+def test_the_disk_limit_of_a_user_counts_what_all_their_accounts_hold(box: Yard, open_tmp: Path) -> None:
+    install_node(box, open_tmp)
+    box.environment["TORCHYARD_USER_DISK_LIMIT"] = "4MiB"
+    wait = "while [ ! -e go ]; do sleep 0.1; done"
+    fill = "head -c 3000000 /dev/zero > closed/file"
+    with accounts.account() as ada, accounts.account() as former, accounts.account() as bob:
+        box.start()
+        large = {
+            account.pw_name: box.fake.assign(
+                ["sh", "-c", f"mkdir -m 0700 closed; head -c {size} /dev/zero > closed/file; {wait}"],
+                user=user,
+                unix_user=account.pw_name,
+            )
+            for user, account, size in (("ada", former, 2_000_000), ("bob", bob, 3_500_000))
+        }
+        hidden = f"mkdir closed; chmod 0300 closed; {fill}; {wait}"  # under the limit by itself
+        growing = box.fake.assign(["sh", "-c", hidden], unix_user=ada.pw_name)
+        for attempt in (*large.values(), growing):
+            box.send(attempt)
+        result = box.settled(growing, seconds=120)  # a slow look rests longer
+        assert "the running jobs of ada took" in (result.message or ""), result
+        assert "may take 4.0 MiB (TORCHYARD_USER_DISK_LIMIT)" in (result.message or "")
+        assert result.fingerprint == "disk-limit", "which says the mend"
+        for account, attempt in large.items():
+            (box.attempts / attempt / layout.CODE / "go").touch()
+            assert box.settled(attempt).exit_code == 0, account
+        assert box.stop() == 0
