@@ -7,6 +7,7 @@ from sqlalchemy import Connection, Select, bindparam, select
 from sqlalchemy.exc import IntegrityError
 
 from service.accounting import accounts, storage
+from service.accounting.policy_settings import current_policy
 from service.db import idempotency, upsert
 from service.db.engine import Database
 from service.db.models import Project, Snapshot
@@ -18,6 +19,7 @@ from service.identity.visibility import HIDDEN
 from service.infra.times import Clock
 from service.jobs import fit, groups, launching, memory_advice, planning, present, versions
 from service.jobs.submission import Submission
+from service.jobs.trial_note import trial_note
 from service.lifecycle import dependencies
 from service.secrets import of_jobs
 from service.storage.store import BlobStore
@@ -25,7 +27,6 @@ from torchyard import api
 from torchyard.api import FieldProblem, Submitters
 from torchyard.ids import JobId
 from torchyard.spec import JobSpec, Priority
-from torchyard.spec.restarts import starts_over
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,17 +170,12 @@ def _check(tx: Connection, submission: Submission, plan: planning.SubmissionPlan
     )
     advice = f"; {submission.advice}" if submission.advice else ""
     spec = submission.spec
-    return f"{notes[0]}{chosen}{advice}{_trial(tx, spec)}"
+    return f"{notes[0]}{chosen}{advice}{_after(_trial(tx, spec))}"
 
 
 def _trial(tx: Connection, spec: JobSpec) -> str:
-    """Return what is told of a job that may be put back after its trial though its spec does not say so."""
-    if spec.restartable != "auto" or not starts_over(spec.model_dump(mode="json")):
-        return ""
     allowed = tx.scalar(select(Project.restarts).where(Project.name == spec.project))
-    return (
-        _TRIAL if allowed is not False else f"; it is never put back to start over, as project {spec.project} wants it"
-    )
+    return trial_note(spec, current_policy(tx), project_restarts=allowed is not False)
 
 
 def _memory_advice(tx: Connection, submission: Submission) -> str:
@@ -222,10 +218,6 @@ def _check_snapshot(tx: Connection, submission: Submission, *, lock: bool) -> No
         raise field_problem("code", f"snapshot {code} is not complete: upload what is missing, then commit it")
 
 
-_TRIAL = (
-    "; until it has saved something, it may be put back after its first minute and start from the beginning "
-    "(restartable: auto)"
-)
 _SUBMITTERS: Select[Any] = select(Project.submitters).where(Project.name == bindparam("name"))
 
 

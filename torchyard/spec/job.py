@@ -135,8 +135,9 @@ class JobSpec(Model):
     checkpoint that was verified, or if it is restartable. If it must not be stopped, it gets no time slices."""
     restartable: bool | Literal["auto"] = "auto"
     """`true`: it may be stopped at any time, and starts from its newest checkpoint, or from the beginning. `auto`: as
-    long as nothing is saved, it may be put back after its first minute, twice at most, and starts from the beginning;
-    only a recipe, or a `torchrun` or `python` job on a snapshot without `link`. `false`: never."""
+    long as nothing is saved, it may be put back after its trial (a minute from its first step on, and twice at most,
+    unless the policy says otherwise), and starts from the beginning; only a recipe, or a `torchrun` or `python` job on
+    a snapshot without `link`. `false`: never."""
     after: After | None = None
     """Jobs that must have ended before it starts; a list stands for all of them, with success."""
     sweep: Sweep | None = None

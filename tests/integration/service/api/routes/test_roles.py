@@ -123,6 +123,12 @@ def test_a_project_takes_jobs_of_its_members_alone(live_service: Live, people: d
     assert live_service.client.patch(path, json={"restarts": False}).json()["restarts"] is False
     told = live_service.client.post(f"{PREFIX}/jobs?dry_run=true", json=recipe).text
     assert "never put back to start over, as project vision wants it" in told
+    assert live_service.client.patch(path, json={"restarts": True}).is_success
+    policy = f"{PREFIX}/policy"
+    stored = live_service.client.get(policy).json()
+    assert live_service.client.put(policy, json=stored | {"restarts": 0}).is_success
+    told = live_service.client.post(f"{PREFIX}/jobs?dry_run=true", json=recipe).text
+    assert "as the policy has restarts: 0" in told
     new = {"name": "closed", "submitters": "members"}
     assert live_service.client.post(f"{PREFIX}/projects", json=new).json()["submitters"] == "members"
     assert kind(job(people["ada"], "closed")) == (403, "forbidden")
