@@ -120,6 +120,28 @@ def test_charts_switch_scale_axis_and_smoothing(page: Page, submit: Submit, node
     expect(figure.locator("li")).to_have_text("loss nan")
 
 
+def test_keys_zoom_move_and_read_a_chart(page: Page, submit: Submit, node: Agent) -> None:
+    job = submit(name="keys")
+    node.start().report(range(51), loss=lambda step: step % 3, val__loss=2.0)
+    page.goto(f"/jobs/{job['number']}/charts")
+    figure = chart(page, "loss")
+    canvas, said = figure.get_by_role("group", name="Chart of loss, val/loss"), figure.get_by_role("status")
+    canvas.focus()
+    page.keyboard.press("Shift+ArrowRight")
+    expect(said).to_have_text("step 0: loss 0, val/loss 2")
+    page.keyboard.press("Shift+ArrowRight")
+    expect(said).to_have_text("step 1: loss 1, val/loss 2")
+    page.keyboard.press("+")
+    expect(page).to_have_url(re.compile("zoom="))
+    zoomed = page.url
+    page.keyboard.press("ArrowRight")
+    expect(page).not_to_have_url(zoomed)
+    page.keyboard.press("0")
+    expect(page).not_to_have_url(re.compile("zoom="))
+    page.keyboard.press("Tab")
+    expect(said).to_be_empty()
+
+
 def test_charts_are_in_sections_and_how_they_are_shown_stands_in_the_address(
     page: Page, submit: Submit, node: Agent, tmp_path: Path
 ) -> None:

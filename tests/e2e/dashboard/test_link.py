@@ -38,7 +38,7 @@ def test_a_link_is_made_opened_elsewhere_and_revoked(
     guest.on("request", lambda request: asked.append(request.url))
     guest.goto(url)
     expect(guest.get_by_role("heading", name="resnet")).to_be_visible()
-    expect(guest.get_by_role("img", name="Chart of train/loss")).to_be_visible()
+    expect(guest.get_by_role("group", name="Chart of train/loss")).to_be_visible()
     expect(guest.locator(".highlights")).to_contain_text("highest 0.91")
     expect(guest.get_by_role("link")).to_have_count(0)
     assert "hush" not in guest.content()

@@ -5,10 +5,12 @@ import uPlot from "uplot";
 import type { Series } from "../api/types";
 import type { Range } from "../lib/buckets";
 import { lineColor } from "../lib/colors";
-import { metric, number, tick } from "../lib/format";
+import { list, metric, number, tick } from "../lib/format";
 import { type Axis, labels as labelsOf, smooth, type Table, toTable } from "../lib/series";
 import { useTheme } from "../lib/theme";
 import { duration, moment } from "../lib/time";
+import { within } from "./keys";
+import { useChartKeys } from "./useChartKeys";
 import { type ChartActions, ChartMenu, type ExportKind } from "./ChartMenu";
 import { colorOf, type Flag, lookOf, optionsOf } from "./options";
 import { saveChart } from "./save";
@@ -46,7 +48,7 @@ const NONE: readonly string[] = [];
 
 /**
  * Lines over steps or time, with bands where a line is the mean of more points than fit. The pointer shows values,
- * dragging zooms, a double click shows all again.
+ * dragging zooms, a double click shows all again; keys do all of it too.
  */
 export function Chart(props: Props) {
   const { title, series, axis, clock = false, logarithmic = false, smoothing = 0, hidden = NONE, actions } = props;
@@ -62,6 +64,12 @@ export function Chart(props: Props) {
   const names = places.map((place) => labels[place] ?? "");
   const inputs = { table, labels: names.join("\n"), places: places.join(" "), theme, onHover: setHovered };
   const { place, plot } = usePlot(props, inputs);
+  const label = t`Chart of ${{ title: names.join(", ") }}`;
+  const { reading, keyed } = useChartKeys(plot, label, (range) => zoomAll(plot.current, props.sync, range));
+  const readOut = () => {
+    const values = names.map((name, column) => `${name} ${valueAt(table, drawn, column, hovered, props.words ?? metric)}`);
+    return `${where(table, hovered, axis, clock)}: ${list(values)}`;
+  };
   const save = (kind: ExportKind) => {
     if (plot.current === undefined || place.current === null) return;
     const look = lookOf(place.current);
@@ -76,7 +84,8 @@ export function Chart(props: Props) {
         <span className="chart-at">{where(table, hovered, axis, clock)}</span>
         {actions !== undefined && <ChartMenu title={title} actions={actions} onExport={save} />}
       </figcaption>
-      <div ref={place} className="chart-canvas" role="img" aria-label={t`Chart of ${{ title: names.join(", ") }}`} />
+      <div ref={place} className="chart-canvas" {...keyed} />
+      <span className="visually-hidden" role="status">{reading && readOut()}</span>
       <Legend {...props} labels={labels} places={places} drawn={drawn} table={table} hovered={hovered} />
     </figure>
   );
@@ -213,13 +222,26 @@ function dataOf(table: Table, smoothing: number): uPlot.AlignedData {
   return [table.x, ...table.columns, ...smoothed, ...edges];
 }
 
+/** Shows a part of the data, null for all, in a chart and those that follow it: uPlot shares but what a mouse does. */
+function zoomAll(plot: uPlot | undefined, sync: string, range: Range | null): void {
+  const whole = plot && wholeOf(plot);
+  if (whole == null) return;
+  const { start, end } = range === null ? whole : within(range, whole);
+  for (const each of uPlot.sync(sync).plots) each.setScale("x", { min: start, max: end });
+}
+
+function wholeOf(plot: uPlot): Range | null {
+  const x = plot.data[0];
+  const [start, end] = [x[0], x.at(-1)];
+  return x.length > 1 && start !== undefined && end !== undefined ? { start, end } : null;
+}
+
 /** The part of its data that a chart shows, or null for all of it and for a chart that was just made. */
 function zoomOf(plot: uPlot): Range | null {
-  const x = plot.data[0];
   const { min, max } = plot.scales.x ?? {};
-  const [first, last] = [x[0], x.at(-1)];
-  if (typeof min !== "number" || typeof max !== "number" || first === undefined || last === undefined) return null;
-  return x.length > 1 && (min > first || max < last) ? { start: min, end: max } : null;
+  const whole = wholeOf(plot);
+  if (typeof min !== "number" || typeof max !== "number" || whole === null) return null;
+  return min > whole.start || max < whole.end ? { start: min, end: max } : null;
 }
 
 /** New points keep a zoom that the reader has made. */

@@ -1,9 +1,10 @@
 import { t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
-import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
 import type uPlot from "uplot";
 
 import { useCurves } from "../api/compare";
+import { useChartKeys } from "../charts/useChartKeys";
 import type { Range } from "../lib/buckets";
 import { metric, number, tick } from "../lib/format";
 import { wordsOf } from "../lib/metricNames";
@@ -72,41 +73,19 @@ function Drawn({ name, runs, hidden, settings, view, range, version }: Props) {
   const data = useMemo(() => (grid === null ? null : dataOf(grid, hidden, smoothing)), [grid, hidden, smoothing]);
   const readout = useRef<HTMLSpanElement>(null);
   const [canvas, plot] = usePlot({ name, runs, axis, logarithmic, view, grid, data, readout });
-  const onKeyDown = (event: KeyboardEvent) => {
-    const { min, max } = plot.current?.scales.x ?? {};
-    if (typeof min === "number" && typeof max === "number" && onKey(event.key, { start: min, end: max }, view)) {
-      event.preventDefault();
-    }
-  };
+  const label = t`Chart of ${name} of ${{ count: runs.length }} runs`;
+  const { reading, keyed } = useChartKeys(plot, label, (next) => view.show(next));
   return (
     <>
       <figcaption>
         <span className="chart-title">{name}</span>
-        <span ref={readout} className="chart-at" />
+        <span ref={readout} className="chart-at" aria-live={reading ? "polite" : "off"} />
         {curves.isRough && curves.data !== undefined && <span className="badge"><Trans>first look</Trans></span>}
       </figcaption>
       <Notice error={curves.error} />
-      <div
-        ref={canvas}
-        className="chart-canvas"
-        role="group"
-        tabIndex={0}
-        aria-label={t`Chart of ${name} of ${{ count: runs.length }} runs; arrows move, plus and minus zoom, 0 shows all`}
-        onKeyDown={onKeyDown}
-      />
+      <div ref={canvas} className="chart-canvas" {...keyed} />
     </>
   );
-}
-
-/** Whether the key has moved what is shown. */
-function onKey(key: string, shown: Range, view: View): boolean {
-  if (key === "ArrowLeft") view.move(shown, -0.1);
-  else if (key === "ArrowRight") view.move(shown, 0.1);
-  else if (key === "+" || key === "=") view.zoom(shown, 0.7, 0.5);
-  else if (key === "-") view.zoom(shown, 1 / 0.7, 0.5);
-  else if (key === "0") view.show(null);
-  else return false;
-  return true;
 }
 
 interface Inputs {

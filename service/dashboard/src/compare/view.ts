@@ -1,3 +1,4 @@
+import { zoomed } from "../charts/keys";
 import type { Range } from "../lib/buckets";
 
 type Listener = (range: Range | null) => void;
@@ -19,13 +20,6 @@ export class View {
 
   /** Shows `factor` times as much, around a place from 0 (left) to 1. */
   zoom(shown: Range, factor: number, at: number): void {
-    const around = shown.start + (shown.end - shown.start) * at;
-    this.show({ start: around + (shown.start - around) * factor, end: around + (shown.end - around) * factor });
-  }
-
-  /** Moves by a part of what is shown. */
-  move(shown: Range, part: number): void {
-    const by = (shown.end - shown.start) * part;
-    this.show({ start: shown.start + by, end: shown.end + by });
+    this.show(zoomed(shown, factor, at));
   }
 }

@@ -98,9 +98,6 @@ function Shown({ job, streams }: { job: string; streams: readonly LogStream[] })
       <div className="log-tools">
         <Search words={words} onWords={setWords} found={hits} document={document} onShow={show} />
         <GoTo lines={document.lines} onShow={show} />
-        <button type="button" className="button small" onClick={() => show(0)}>
-          <Trans context="of a log">Start</Trans>
-        </button>
         <label className="log-toggle">
           <input type="checkbox" checked={timestamps} onChange={({ target }) => setTimestamps(target.checked)} />{" "}
           <Trans>Times</Trans>
@@ -128,6 +125,9 @@ function Shown({ job, streams }: { job: string; streams: readonly LogStream[] })
           {stateOf(live ? (following ? t`following` : t`paused`) : t`complete`, ready ? document.lines : null)}
         </span>
         <Errors found={errors} document={document} current={current} onShow={show} />
+        <button type="button" className="button small" onClick={() => show(0)}>
+          <Trans>Jump to start</Trans>
+        </button>
         {!following && (
           <button type="button" className="button small" onClick={() => view.current?.end()}>
             <Trans>Jump to end</Trans>

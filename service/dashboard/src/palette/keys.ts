@@ -14,7 +14,8 @@ export const KEYS = [
 /** Keys of single parts of pages. */
 export const LOCAL_KEYS = [
   { keys: ["j", "k", "↓", "↑"], does: t`In the table of jobs: next and previous` },
-  { keys: ["←", "→", "+", "−", "0"], does: t`On a chart of the comparison: move, zoom, show all` },
+  { keys: ["←", "→", "+", "−", "0"], does: t`On a chart: move, zoom, show all` },
+  { keys: ["Shift ←", "Shift →"], does: t`On a chart: read values, point by point` },
   { keys: ["Enter", "Shift Enter"], does: t`In the search of a log: next and previous line` },
   { keys: ["Esc"], does: t`Close what is open` },
 ] as const;
