@@ -70,6 +70,15 @@ def pause_words(tx: Connection) -> str:
     return f"the queue is paused by {paused.user} since {times.words(paused.since)}{why}"
 
 
+def pause_params(tx: Connection) -> dict[str, str]:
+    """Return what `pause_words` is made of, as parameters of a reason; empty while jobs may start."""
+    stored = _get(tx, PAUSE)
+    if stored is None:
+        return {}
+    paused = api.Pause.model_validate_json(stored)
+    return {"user": paused.user, "since": times.words(paused.since), "said": paused.message or ""}
+
+
 def _notices(tx: Connection, now: int) -> api.Notices:
     paused, told = _get(tx, PAUSE), _get(tx, ANNOUNCEMENT)
     announcement = None if told is None else api.Announcement.model_validate_json(told)

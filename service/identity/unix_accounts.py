@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Select, Table, select
 from service.db.models import Node, User
 from service.db.records.record import Record
 from service.errors import ProblemError
-from torchyard.api import FieldProblem
+from torchyard.api import FieldProblem, Reason
 from torchyard.wire import Capability
 
 _NODE, _USER = cast("Table", Node.__table__).c, cast("Table", User.__table__).c
@@ -102,10 +102,15 @@ def check(tx: Connection, user_id: str, able: Sequence[str], enough: Callable[[S
         raise ProblemError("never-fits", f"user: {what}", errors=[FieldProblem(field="user", message=what)])
 
 
-def reasons(tx: Connection, user_id: str) -> dict[str, str]:
-    """Return the reasons why nodes run no jobs of a user, by node, as sentences."""
+def reasons(tx: Connection, user_id: str) -> dict[str, Reason]:
+    """Return the reasons why nodes run no jobs of a user, by node."""
     user = UserAccount.one(tx.execute(_USERS.where(_USER.id == user_id)))
-    return {node: _explain(user, {node: why}) for node, why in _refusals(_nodes(tx), user).items()}
+    return {node: _reason(user, node, why) for node, why in _refusals(_nodes(tx), user).items()}
+
+
+def _reason(user: UserAccount, node: str, why: AccountRefusal) -> Reason:
+    params = {"refusal": why.value, "node": node, "user": user.name, "account": user.unix_user or ""}
+    return Reason(code="account", message=_explain(user, {node: why}), params=params)
 
 
 def _nodes(tx: Connection) -> list[_NodeAccounts]:

@@ -13,7 +13,7 @@ from service.scheduler.explain.fit import never_fits
 from service.scheduler.model.nodes import NodeInfo, ResourceRequest, Slot
 from service.scheduler.policy.placement import enough
 from service.scheduler_cache.load import resources_of
-from torchyard.api import FieldProblem
+from torchyard.api import FieldProblem, Reason
 from torchyard.spec import JobSpec
 from torchyard.wire import Capability
 
@@ -52,7 +52,7 @@ def check(tx: Connection, spec: JobSpec, user_id: str | None = None) -> str:
         unix_accounts.check(
             tx, user_id, list(able), lambda left: enough([able[node] for node in left], resources, nodes)
         )
-    return "; ".join(["submitted", *advice(tx, resources, infos, nodes)])
+    return "; ".join(["submitted", *(each.message for each in advice(tx, resources, infos, nodes))])
 
 
 def _check_backend(tx: Connection, spec: JobSpec) -> None:
@@ -67,16 +67,21 @@ def _check_backend(tx: Connection, spec: JobSpec) -> None:
         )
 
 
-def advice(tx: Connection, resources: ResourceRequest, infos: Sequence[NodeInfo], nodes: int) -> list[str]:
+def advice(tx: Connection, resources: ResourceRequest, infos: Sequence[NodeInfo], nodes: int) -> list[Reason]:
     """Return advice on a job spread over nodes: one node that could hold it, a slow network between them."""
     if nodes == 1:
         return []
     able = [info.name for info in infos if info.lack(resources) is None]
-    found = (on_one_node(resources, infos, nodes), links.advice(links.between(tx, able)))
+    found = (on_one_node(resources, infos, nodes), _network(links.between(tx, able)))
     return [each for each in found if each is not None]
 
 
-def on_one_node(resources: ResourceRequest, infos: Sequence[NodeInfo], nodes: int) -> str | None:
+def _network(found: Sequence[links.MeasuredLink]) -> Reason | None:
+    words = links.advice(found)
+    return None if words is None else Reason(code="advice", message=words, params=links.params(found))
+
+
+def on_one_node(resources: ResourceRequest, infos: Sequence[NodeInfo], nodes: int) -> Reason | None:
     """Return advice for a job that is spread over nodes although one could hold it."""
     whole = replace(
         resources, gpus=nodes * resources.gpus, cpus=nodes * resources.cpus, memory=nodes * resources.memory
@@ -84,9 +89,12 @@ def on_one_node(resources: ResourceRequest, infos: Sequence[NodeInfo], nodes: in
     info = next((info for info in infos if info.lack(whole) is None), None)
     if nodes == 1 or info is None:
         return None
-    return (
+    message = (
         f"node {info.name} alone could hold all of it, without a network between the ranks: "
         f"take resources.nodes 1 and gpus {whole.gpus}"
+    )
+    return Reason(
+        code="advice", message=message, params={"advice": "one-node", "node": info.name, "needed": whole.gpus}
     )
 
 

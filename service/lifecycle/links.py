@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import Connection, select
 
@@ -61,6 +62,21 @@ def advice(found: Sequence[MeasuredLink]) -> str | None:
         f"in a step take {wait}; ranks of one node need no network"
     )
     return f"{told}. That is slow. {speed.MENDS}" if speed.is_slow(slowest.rate) else told
+
+
+def params(found: Sequence[MeasuredLink]) -> dict[str, Any]:
+    """Return what `advice` is made of, as parameters of a reason."""
+    slowest = found[0]
+    return {
+        "advice": "network",
+        "between": [slowest.a, slowest.b],
+        "pairs": len(found),
+        "rate": speed.shown(slowest.rate),
+        "when": times.words(moment(slowest.measured_us)),
+        "size": f"{speed.TYPICAL_BYTES / 1e6:.0f} MB",
+        "wait": _duration(speed.TYPICAL_BYTES / slowest.rate),
+        "slow": speed.is_slow(slowest.rate),
+    }
 
 
 def _duration(seconds: float) -> str:

@@ -12,6 +12,7 @@ from service.db.records.jobs import JobRecord
 from service.infra import times
 from service.infra.times import minute, moment
 from service.preemption.handshake import job_of
+from service.queue import titles
 from service.scheduler.model.jobs import EstimateSource, Running
 from service.scheduler.model.nodes import LinkType, Slot
 from service.scheduler.model.state import SchedulerState
@@ -65,9 +66,13 @@ def why(tx: Connection, job: JobRecord, running: Running | None, state: Schedule
 
 def before(tx: Connection, job: JobRecord) -> list[Reason]:
     """Return the reason why its last attempt went back to the queue, if one did; a preemption names the preemptor."""
-    query = select(Event.message).where(Event.job_id == job.id, Event.kind.in_(("requeued", "preemption-abandoned")))
-    message = tx.scalar(query.order_by(Event.seq.desc()).limit(1)) if job.attempt else None
-    return [] if message is None else [Reason(code="before", message=f"what happened to it before: {message}")]
+    kinds = Event.kind.in_(("requeued", "preemption-abandoned"))
+    query = select(Event.kind, Event.message, Event.data).where(Event.job_id == job.id, kinds)
+    last = tx.execute(query.order_by(Event.seq.desc()).limit(1)).one_or_none() if job.attempt else None
+    if last is None:
+        return []
+    params = {"kind": last.kind, "said": last.message, "data": last.data}
+    return [Reason(code="before", message=f"what happened to it before: {last.message}", params=params)]
 
 
 def _state(tx: Connection, job: JobRecord) -> tuple[str, str]:
@@ -190,7 +195,10 @@ def _preempted_for(tx: Connection, job: JobRecord) -> list[Reason]:
         return []
     pending = PendingPreemption.model_validate(stored)
     message = f"saves its work, to be preempted for {pending.words}"
-    return [Reason(code="giving-way", message=message, jobs=list(job_of(pending.preemptor)))]
+    jobs = list(job_of(pending.preemptor))
+    named = [{"number": row.number, "user": row.user} for row in titles.load(tx, jobs).values()]
+    params = {"jobs": named, "more": 0, "said": pending.words}
+    return [Reason(code="giving-way", message=message, jobs=jobs, params=params)]
 
 
 def _joining(tx: Connection, job: JobRecord) -> list[Reason]:
@@ -219,4 +227,6 @@ def _progress(running: Running, ends: tuple[int, int] | None) -> list[Reason]:
     p50, p90 = (minute(each) for each in ends)
     basis = _SOURCES[running.remaining.source] if running.remaining else "its time limit"
     message = f"ends at about {times.words(p50)}, nine times of ten before {times.words(p90)}, by {basis}"
-    return [Reason(code="end", message=message, until=p50)]
+    source = running.remaining.source.value if running.remaining else EstimateSource.LIMIT.value
+    params = {"end": times.words(p50), "late": times.words(p90), "source": source}
+    return [Reason(code="end", message=message, until=p50, params=params)]

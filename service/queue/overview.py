@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
+from service import notices
 from service.db.engine import Database
 from service.db.models import Dependency, Group, Job, User
 from service.db.records.jobs import JobRecord
@@ -62,7 +63,7 @@ def entries(tx: Connection, seen: QueueSnapshot, caller: Caller, start: int, lim
     # How long a pause lasts nobody knows.
     first = [waiting.job for waiting in some[:MAX_FORECASTS]] if start == 0 and not seen.state.paused else []
     expected = forecast.expected_starts(seen.state, first, seen.now, seen.policy, seen.queue)
-    words = _words(seen, found, _names(tx, seen, found), expected)
+    told = _strongest(seen, found, _names(tx, seen, found), expected)
     return [
         QueueEntry(
             position=number,
@@ -74,7 +75,9 @@ def entries(tx: Connection, seen: QueueSnapshot, caller: Caller, start: int, lim
             priority=_PRIORITIES[waiting.priority],
             gpus=waiting.gpus,
             held=waiting.ineligible is IneligibleReason.HELD,
-            reason=words[id(found[waiting.job])],
+            reason=told[id(found[waiting.job])].message,
+            reason_code=told[id(found[waiting.job])].code,
+            reason_params=told[id(found[waiting.job])].params,
             **expected_times(expected.get(waiting.job)),
         )
         for number, waiting in enumerate(some, start + 1)
@@ -97,16 +100,16 @@ def _found(seen: QueueSnapshot, some: Sequence[Waiting]) -> dict[JobId, list[Blo
     return found
 
 
-def _words(
+def _strongest(
     seen: QueueSnapshot, found: dict[JobId, list[Blocker]], names: Names, expected: Mapping[JobId, Expected]
-) -> dict[int, str]:
+) -> dict[int, Reason]:
     """Return the strongest reason by the identity of the list of blockers.
 
     Many jobs have one list in common: the reason is told as it is for the first of them.
     """
     lists = {id(blockers): (job, blockers) for job, blockers in reversed(found.items())}
     return {
-        key: reasons.reasons(seen.state, job, blockers, names, seen.now, _p50(expected.get(job)))[0].message
+        key: reasons.reasons(seen.state, job, blockers, names, seen.now, _p50(expected.get(job)))[0]
         for key, (job, blockers) in lists.items()
     }
 
@@ -153,11 +156,11 @@ def _p50(expected: Expected | None) -> int | None:
     return None if expected is None else expected.p50_us
 
 
-def strongest_reason(tx: Connection, seen: QueueSnapshot, job: JobId, expected: Expected) -> str:
+def strongest_reason(tx: Connection, seen: QueueSnapshot, job: JobId, expected: Expected) -> Reason:
     """Return why a job of the queue does not start, or that it does; it need not be stored."""
     found = {job: DecisionReview(seen.state, seen.now, seen.policy).blockers(job)}
     told = reasons.reasons(seen.state, job, found[job], _names(tx, seen, found), seen.now, expected.p50_us)
-    return told[0].message
+    return told[0]
 
 
 def expected_times(expected: Expected | None) -> dict[str, datetime | None]:
@@ -170,8 +173,7 @@ def expected_times(expected: Expected | None) -> dict[str, datetime | None]:
 
 
 def _advice(tx: Connection, waiting: Waiting, seen: QueueSnapshot) -> list[Reason]:
-    found = fit.advice(tx, waiting.resources, list(seen.state.nodes.values()), waiting.nodes)
-    return [Reason(code="advice", message=message) for message in found]
+    return fit.advice(tx, waiting.resources, list(seen.state.nodes.values()), waiting.nodes)
 
 
 def _names(
@@ -191,12 +193,13 @@ def _names(
         awaited=[Awaited(job=row.needs, title=named[row.needs], state=row.state) for row in awaited],
         need=f"{after.when} of {after.need}" if after else "",
         paused=_paused(tx, job) if job is not None else "",
-        missing=_missing(tx, job) if job is not None else "",
+        pause=notices.pause_params(tx) if seen.state.paused else {},
+        missing=_missing(tx, job) if job is not None else None,
         accounts={
-            (one, node): words
+            (one, node): reason
             for one, blockers in lists.values()
             if any(blocker.obstacle is Obstacle.ACCOUNT for blocker in blockers)
-            for node, words in unix_accounts.reasons(tx, seen.state.waiting[one].user).items()
+            for node, reason in unix_accounts.reasons(tx, seen.state.waiting[one].user).items()
         },
     )
 
@@ -220,11 +223,15 @@ def _paused(tx: Connection, job: JobRecord) -> str:
     return tx.scalar(select(Group.paused).where(Group.id == job.group_id)) or ""
 
 
-def _missing(tx: Connection, job: JobRecord) -> str:
-    """Return the sentence about secrets that the job names and that do not exist; empty if it has all."""
+def _missing(tx: Connection, job: JobRecord) -> Reason | None:
+    """Return the reason about secrets that the job names and that do not exist; None if it has all."""
     named = of_jobs.NamedSecrets(user_id=job.user_id, project=job.project, names=job.spec.secrets)
     lacks = of_jobs.missing(tx, {job.id: named}) if named.names else {}
-    return next((of_jobs.absent(names, job.project) for names in lacks.values()), "")
+    absent = next(iter(lacks.values()), None)
+    if absent is None:
+        return None
+    params = {"names": list(absent), "project": job.project}
+    return Reason(code="secret", message=of_jobs.absent(absent, job.project), params=params)
 
 
 def _users(tx: Connection, users: Iterable[str]) -> dict[str, str]:

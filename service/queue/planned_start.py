@@ -49,9 +49,12 @@ def forecast(db: Database, loader: Loader, estimator: Estimator, now: int, plann
             if seen.state.paused
             else expected_start(seen.state, _JOB, now, seen.policy, seen.queue)
         )
+        reason = overview.strongest_reason(tx, seen, _JOB, expected)
         return PlannedStart(
             position=seen.queue.index(_JOB) + 1,
-            reason=overview.strongest_reason(tx, seen, _JOB, expected),
+            reason=reason.message,
+            reason_code=reason.code,
+            reason_params=reason.params,
             devices=_devices(tx, expected.placements),
             **overview.expected_times(expected),
         )

@@ -84,6 +84,7 @@ def presented(number: int, found: StartingChange) -> Alternative:
     return Alternative(
         change=proposal.change,
         message=message,
+        nodes=[placement.node for placement in found.placements],
         starts="now" if starts_us is None else minute(starts_us),
         command=_command(number, proposal),
     )

@@ -82,7 +82,7 @@ from torchyard.api.nodes import (
 )
 from torchyard.api.notices import Announcement, NewAnnouncement, NewPause, Notices, Pause
 from torchyard.api.problems import FieldProblem, Problem
-from torchyard.api.queue import Alternative, Calibration, QueueEntry, Reason, SourceCalibration, Why
+from torchyard.api.queue import Alternative, Calibration, QueueEntry, Reason, ReasonCode, SourceCalibration, Why
 from torchyard.api.secrets import Secret, SecretValue
 from torchyard.api.shared import NewSharedLink, SharedLink, SharedLinks, SharedRun
 from torchyard.api.sweeps import DryRun, Group, PlannedStart, PlannedTrial
@@ -173,6 +173,7 @@ __all__ = [
     "PruneSnapshots",
     "QueueEntry",
     "Reason",
+    "ReasonCode",
     "RemovedCode",
     "Rerun",
     "Resource",

@@ -1,7 +1,10 @@
 """Queue, forecasts and explanations as the REST API shows them."""
 
 from datetime import datetime
+from enum import StrEnum
 from typing import Any, Literal
+
+from pydantic import Field
 
 from torchyard.api.base import Resource
 from torchyard.ids import JobId
@@ -32,8 +35,54 @@ class Why(Resource):
     """What would start a waiting job now, or much sooner."""
 
 
+class ReasonCode(StrEnum):
+    """Reasons that are known; a job that has failed has the cause of its error instead."""
+
+    HELD = "held"
+    SAVING = "saving"
+    RESTING = "resting"
+    PAUSED = "paused"
+    DEPENDENCY = "dependency"
+    SECRET = "secret"  # noqa: S105 - the kind of a reason
+    QUEUE_PAUSED = "queue-paused"
+    NO_NODES = "no-nodes"
+    NEVER_FITS = "never-fits"
+    QUOTA = "quota"
+    SWEEP_CAP = "sweep-cap"
+    STARTING = "starting"
+    MAKING_ROOM = "making-room"
+    NO_GPUS = "no-gpus"
+    OUTDATED = "outdated"
+    ACCOUNT = "account"
+    UNUSABLE = "unusable"
+    GPUS = "gpus"
+    CPUS = "cpus"
+    MEMORY = "memory"
+    BEHIND = "behind"
+    RESERVED = "reserved"
+    NODES = "nodes"
+    UNSTOPPABLE = "unstoppable"
+    DRAINING = "draining"
+    UNREACHABLE = "unreachable"
+    DISK_FLOOR = "disk-floor"
+    SERVICE_DISK = "service-disk"
+    #: Of jobs that do not wait.
+    ASSIGNED = "assigned"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    SUCCEEDED = "succeeded"
+    CANCELLED = "cancelled"
+    PLACEMENT = "placement"
+    GIVING_WAY = "giving-way"
+    NOT_JOINED = "not-joined"
+    END = "end"
+    #: Beside others.
+    BEFORE = "before"
+    ADVICE = "advice"
+
+
 class Reason(Resource):
-    code: str
+    code: str = Field(json_schema_extra={"x-extensible-enum": list(ReasonCode)})
     """Machine-readable reason."""
     message: str
     """The reason in words."""
@@ -53,6 +102,8 @@ class Alternative(Resource):
     """Fields of the spec by their dotted paths, such as ``resources.gpus``; null takes a field's default."""
     message: str
     """The change, in words."""
+    nodes: list[str] = []
+    """Where it would start now."""
     starts: Literal["now"] | datetime
     """Or when it is expected to."""
     command: str
@@ -80,6 +131,10 @@ class QueueEntry(Resource):
     """Whether it is kept from starting until it is released."""
     reason: str
     """Why it waits, in words."""
+    reason_code: str = ""
+    """The same as a machine-readable reason."""
+    reason_params: dict[str, Any] = {}
+    """What `reason` is made of, as in ``GET /jobs/{job_id}/why``."""
     expected_start_at: datetime | None = None
     """When it starts, in half of such cases; only of the first jobs of the queue."""
     expected_start_p90_at: datetime | None = None

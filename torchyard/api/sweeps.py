@@ -79,6 +79,10 @@ class PlannedStart(Resource):
     """Place in the queue, from 1."""
     reason: str
     """What it would wait for, or that it would start at once."""
+    reason_code: str = ""
+    """The same as a machine-readable reason."""
+    reason_params: dict[str, Any] = {}
+    """What `reason` is made of, as in ``GET /jobs/{job_id}/why``."""
     expected_start_at: datetime | None
     """When it would start in half of such cases; null where that cannot be told."""
     expected_start_p90_at: datetime | None

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from service.scheduler.explain import passes
-from service.scheduler.explain.fit import never_fits
+from service.scheduler.explain.fit import lacks
 from service.scheduler.model.capacity import NodeCapacity
 from service.scheduler.model.decisions import CancelPreemption, Preempt, Start
 from service.scheduler.model.jobs import IneligibleReason, Running
-from service.scheduler.model.nodes import ClosedReason, ResourceRequest
+from service.scheduler.model.nodes import ClosedReason, Lack, ResourceRequest
 from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.decide import SchedulingPass
 from service.scheduler.policy.placement import ClusterCapacity, PlacementRequest, choose, enough
@@ -41,7 +41,7 @@ class Obstacle(StrEnum):
     CLOSED = "closed"
     #: The node has CPU slots, and the job needs GPUs: `lack`.
     NO_GPUS = "no-gpus"
-    #: The node's worker is too old for it: `lack` is what it does not know.
+    #: The node's worker is too old for it: `unknown` is what it does not know.
     OUTDATED = "outdated"
     #: The node runs no jobs of its owner, who has no UNIX account there.
     ACCOUNT = "account"
@@ -70,7 +70,8 @@ class Blocker:
     ineligible: IneligibleReason | None = None
     reached: Reached | None = None
     closed: ClosedReason | None = None
-    lack: str | None = None
+    lack: Lack | None = None
+    unknown: str | None = None
     reservation: str | None = None
     needed: int = 0
     free: int = 0
@@ -126,10 +127,9 @@ class DecisionReview:
             return [Blocker(obstacle=Obstacle.INELIGIBLE, ineligible=waiting.ineligible)]
         if not state.nodes:
             return [Blocker(obstacle=Obstacle.NO_NODES)]
-        lacks = never_fits(waiting.resources, list(state.nodes.values()), waiting.nodes)
-        if lacks:
+        if never := lacks(waiting.resources, list(state.nodes.values()), waiting.nodes):
             return _excluding(state, waiting.resources) or [
-                Blocker(obstacle=Obstacle.NEVER_FITS, lack=lack) for lack in lacks
+                Blocker(obstacle=Obstacle.NEVER_FITS, lack=lack) for lack in never
             ]
         if job in self.starting:
             return [Blocker(obstacle=Obstacle.STARTING)]
@@ -175,7 +175,7 @@ def _of_node(
     if info.closed is not None:
         return Blocker(obstacle=Obstacle.CLOSED, node=node, closed=info.closed)
     if (unknown := info.outdated(request.resources)) is not None:
-        return Blocker(obstacle=Obstacle.OUTDATED, node=node, lack=unknown)
+        return Blocker(obstacle=Obstacle.OUTDATED, node=node, unknown=unknown)
     if info.usable.lack(request.resources) is not None:
         return Blocker(obstacle=Obstacle.UNUSABLE, node=node, lack=info.usable.lack(request.resources))
     short = _short(state, request, before.capacities[node])

@@ -2,11 +2,16 @@
 
 from collections.abc import Sequence
 
-from service.scheduler.model.nodes import NodeInfo, ResourceRequest
+from service.scheduler.model.nodes import Lack, NodeInfo, ResourceRequest
 from service.scheduler.policy.placement import enough, sorts
 
 
 def never_fits(resources: ResourceRequest, infos: Sequence[NodeInfo], nodes: int = 1) -> list[str]:
+    """Return in words why such a job could never run; empty if it could, or if there is no node yet."""
+    return [lack.words for lack in lacks(resources, infos, nodes)]
+
+
+def lacks(resources: ResourceRequest, infos: Sequence[NodeInfo], nodes: int = 1) -> list[Lack]:
     """Return why such a job could never run, with a reason for each node that could not hold it.
 
     Empty if it could run, or if there is no node yet.
@@ -14,13 +19,17 @@ def never_fits(resources: ResourceRequest, infos: Sequence[NodeInfo], nodes: int
     able = [info for info in infos if info.lack(resources) is None]
     if not infos or enough(able, resources, nodes):
         return []
-    lacks = [
-        f"node {info.name} {info.lack(resources)}" for info in sorted(infos, key=lambda b: b.name) if info not in able
-    ]
-    return lacks if nodes == 1 else [_too_few(able, resources, nodes), *lacks]
+    each = ((info.name, info.lack(resources)) for info in sorted(infos, key=lambda b: b.name))
+    found = [_of_node(node, lack) for node, lack in each if lack is not None]
+    return found if nodes == 1 else [_too_few(able, resources, nodes), *found]
 
 
-def _too_few(able: Sequence[NodeInfo], resources: ResourceRequest, nodes: int) -> str:
+def _of_node(node: str, lack: Lack) -> Lack:
+    return Lack(words=f"node {node} {lack.words}", params={"node": node, **lack.params})
+
+
+def _too_few(able: Sequence[NodeInfo], resources: ResourceRequest, nodes: int) -> Lack:
     same = sorts(able, resources)
     found = " and ".join(f"{len(one)} with {one[0].word}" for one in same) if len(same) > 1 else str(len(able))
-    return f"the job needs {nodes} nodes of one sort, and only {found} could hold a part of it"
+    words = f"the job needs {nodes} nodes of one sort, and only {found} could hold a part of it"
+    return Lack(words=words, params={"lack": "nodes", "needed": nodes, "found": max(map(len, same), default=0)})

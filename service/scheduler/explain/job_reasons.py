@@ -41,7 +41,7 @@ def holders(state: SchedulerState, job: JobId, blocker: Blocker) -> list[JobId]:
 
 
 def queue_paused(given: ReasonInputs, _blocker: Blocker) -> Reason:
-    return Reason(code="queue-paused", message=given.state.paused)
+    return Reason(code="queue-paused", message=given.state.paused, params=dict(given.names.pause))
 
 
 def ineligible(given: ReasonInputs, blocker: Blocker) -> Reason:
@@ -49,7 +49,7 @@ def ineligible(given: ReasonInputs, blocker: Blocker) -> Reason:
         case IneligibleReason.DEPENDENCY:
             return _dependency(given)
         case IneligibleReason.SECRET:
-            return Reason(code="secret", message=given.names.missing or "a secret that it names is gone")
+            return given.names.missing or Reason(code="secret", message="a secret that it names is gone")
         case IneligibleReason.PAUSED:
             why = f" ({given.names.paused})" if given.names.paused else ""
             message = f"its sweep is paused{why}: resume it to let its trials start"
@@ -78,7 +78,8 @@ def no_nodes(_given: ReasonInputs, _blocker: Blocker) -> Reason:
 
 
 def never_fits(_given: ReasonInputs, blocker: Blocker) -> Reason:
-    return Reason(code="never-fits", message=blocker.lack or "no node could ever hold it")
+    assert blocker.lack is not None
+    return Reason(code="never-fits", message=blocker.lack.words, params=dict(blocker.lack.params))
 
 
 def starting(_given: ReasonInputs, _blocker: Blocker) -> Reason:

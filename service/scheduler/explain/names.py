@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from torchyard.api import Reason
 from torchyard.ids import JobId
 
 #: Jobs named in one sentence.
@@ -38,10 +39,12 @@ class Names:
     need: str = ""
     #: Why the job's sweep is paused.
     paused: str = ""
-    #: The sentence about secrets that the job names and that do not exist.
-    missing: str = ""
+    #: Why no job starts: who has paused the queue, since when, and what they say.
+    pause: Mapping[str, Any] = field(default_factory=dict)
+    #: The secrets that the job names and that do not exist.
+    missing: Reason | None = None
     #: By job and node, why the node runs no jobs of its owner.
-    accounts: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    accounts: Mapping[tuple[str, str], Reason] = field(default_factory=dict)
 
     def params(self, jobs: Sequence[JobId]) -> dict[str, Any]:
         """Return the jobs that `of_jobs` names, and how many more there are, as parameters of a reason."""

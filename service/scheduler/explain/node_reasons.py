@@ -9,7 +9,7 @@ from service.infra.times import minute
 from service.scheduler.explain.availability import available_at
 from service.scheduler.explain.blockers import Blocker, Obstacle
 from service.scheduler.explain.reason_inputs import ReasonInputs, moment
-from service.scheduler.model.nodes import ClosedReason, NodeInfo, wanted
+from service.scheduler.model.nodes import ClosedReason, NodeInfo, wanted, wanted_params
 from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.maintenance import takes_jobs_us
 from torchyard.api import Reason
@@ -57,18 +57,19 @@ def closed(given: ReasonInputs, blocker: Blocker) -> Reason:
 
 
 def no_gpus(_given: ReasonInputs, blocker: Blocker) -> Reason:
-    return Reason(code="no-gpus", message=f"node {blocker.node} {blocker.lack}")
+    assert blocker.lack is not None
+    return Reason(code="no-gpus", message=f"node {blocker.node} {blocker.lack.words}", params={"node": blocker.node})
 
 
 def outdated(_given: ReasonInputs, blocker: Blocker) -> Reason:
-    what = f"needs a worker that knows {blocker.lack}: node {blocker.node} runs an older one; upgrade it"
-    return Reason(code="outdated", message=what)
+    what = f"needs a worker that knows {blocker.unknown}: node {blocker.node} runs an older one; upgrade it"
+    return Reason(code="outdated", message=what, params={"node": blocker.node, "unknown": blocker.unknown})
 
 
 def account(given: ReasonInputs, blocker: Blocker) -> Reason:
     node = blocker.node or ""
     known = given.names.accounts.get((given.waiting.job, node))
-    return Reason(code="account", message=known or f"node {node} runs no jobs of this user")
+    return known or Reason(code="account", message=f"node {node} runs no jobs of this user", params={"node": node})
 
 
 def _open_at(given: ReasonInputs, blocker: Blocker) -> datetime | None:
@@ -80,7 +81,13 @@ def _open_at(given: ReasonInputs, blocker: Blocker) -> datetime | None:
 
 
 def unusable(given: ReasonInputs, blocker: Blocker) -> Reason:
-    return Reason(code="unusable", message=f"node {blocker.node}: {_unusable(given.state.nodes[blocker.node or ''])}")
+    info = given.state.nodes[blocker.node or ""]
+    params = {"node": blocker.node, "unit": info.unit, "unusable": _unusable_slots(info)}
+    return Reason(code="unusable", message=f"node {blocker.node}: {_unusable(info)}", params=params)
+
+
+def _unusable_slots(info: NodeInfo) -> list[dict[str, Any]]:
+    return [{"index": slot.index, "said": slot.unusable} for slot in info.slots if slot.unusable]
 
 
 def _unusable(info: NodeInfo) -> str:
@@ -96,12 +103,10 @@ def gpus(given: ReasonInputs, blocker: Blocker) -> Reason:
     word = info.word.removesuffix("s") if blocker.free == 1 else info.word
     what = " ".join(filter(None, (word, sort)))
     found = _short(given, "gpus", blocker, f"{blocker.free} {what}", str(blocker.needed))
-    unit = "gpu" if info.word == "GPUs" else "cpu"
-    least = max(resources.gpu_memory_min, resources.gpu_share)
-    params = {"unit": unit, "type": resources.gpu_type or "", "memory": format_size(least) if least else ""}
     bad = _unusable(info)
     message = f"{found.message}; {bad}" if bad else found.message
-    return found.model_copy(update={"message": message, "params": {**found.params, **params, "unusable": bad}})
+    params = {"unit": info.unit, "unusable": _unusable_slots(info), **wanted_params(resources)}
+    return found.model_copy(update={"message": message, "params": {**found.params, **params}})
 
 
 def cpus(given: ReasonInputs, blocker: Blocker) -> Reason:

@@ -6,6 +6,7 @@ import { useState } from "react";
 import { useQueue } from "../api/box";
 import type { QueueEntry } from "../api/types";
 import { sentence, UNKNOWN } from "../lib/format";
+import { reasonWords } from "../lib/reasons";
 import { counted } from "../lib/resources";
 import { withoutTime } from "../lib/waiting";
 import { Forecast } from "../ui/Forecast";
@@ -41,7 +42,7 @@ export function QueuePanel() {
               <span className="faint"> {entry.user} · {counted(entry.gpus, resource)}
                 {entry.priority !== "normal" && ` · ${entry.priority}`}
               </span>
-              <p className="soft"><Message text={`${sentence(reasonOf(entry))}.`} now={now} /></p>
+              <p className="soft"><Message text={t`${{ reason: sentence(reasonOf(entry)) }}.`} now={now} /></p>
               {entry.expected_start_at != null && (
                 <p className="queue-when">
                   <Trans>
@@ -63,6 +64,7 @@ export function QueuePanel() {
 }
 
 /** Its reason, in which no time stands that is told as its expected start. */
-function reasonOf({ reason, expected_start_at: start }: QueueEntry): string {
-  return start == null ? reason : withoutTime(reason);
+function reasonOf({ reason: message, reason_code: code, reason_params: params, ...entry }: QueueEntry): string {
+  const reason = reasonWords({ code, message, params });
+  return entry.expected_start_at == null ? reason : withoutTime(reason);
 }

@@ -3,8 +3,10 @@ import { Trans } from "@lingui/react/macro";
 
 import { useWhy } from "../api/jobs";
 import type { Alternative, Job, Reason, Why } from "../api/types";
+import { changeWords } from "../lib/advice";
 import { sentence } from "../lib/format";
 import { reasonWords, summaryWords } from "../lib/reasons";
+import { counted } from "../lib/resources";
 import { pieces } from "../lib/time";
 import { withoutTime } from "../lib/waiting";
 import { Command } from "../ui/Command";
@@ -13,6 +15,7 @@ import { Message } from "../ui/Message";
 import { Notice } from "../ui/Notice";
 import { Time } from "../ui/Time";
 import { useNow } from "../ui/useNow";
+import { useResource } from "../ui/useResource";
 import { JobRef } from "./JobRef";
 
 /** Jobs of one reason that are shown. */
@@ -104,6 +107,10 @@ function untold({ message, until }: Reason, { expected_start_at: start }: Why): 
 }
 
 function Alternatives({ alternatives, now }: { alternatives: readonly Alternative[]; now: number }) {
+  const resource = useResource();
+  const wordsOf = (one: Alternative) => (
+    changeWords(one, (count) => counted(count, resource)) ?? one.message.replace(WHEN, "")
+  );
   const soon = alternatives.some((one) => one.starts === "now");
   return (
     <div className="alternatives">
@@ -114,7 +121,7 @@ function Alternatives({ alternatives, now }: { alternatives: readonly Alternativ
             <span className="alternative-when" data-now={one.starts === "now" || undefined}>
               {one.starts === "now" ? t`now` : <Trans>about <Time at={one.starts} near={now} /></Trans>}
             </span>
-            <p><Message text={`${sentence(one.message.replace(WHEN, ""))}.`} now={now} /></p>
+            <p><Message text={t`${{ change: sentence(wordsOf(one)) }}.`} now={now} /></p>
             <Command text={one.command} />
           </li>
         ))}

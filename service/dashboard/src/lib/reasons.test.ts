@@ -1,7 +1,8 @@
 import { expect, it } from "vitest";
+import openapi from "../../../../openapi.json";
 
 import type { Reason, Why } from "../api/types";
-import { reasonWords, summaryWords } from "./reasons";
+import { KINDS, reasonWords, STATES, summaryWords } from "./reasons";
 
 const ALICE = { jobs: [{ number: 3, user: "alice" }], more: 0 };
 const said = (code: string, params: Reason["params"] = {}) => ({ code, message: "as the service says", jobs: [], params });
@@ -14,17 +15,18 @@ it("leaves English to the service", () => {
 });
 
 it("takes the service's words where a kind is unknown, or lacks a parameter", () => {
-  expect(words("never-fits")).toBe("as the service says");
+  expect(words("made-up")).toBe("as the service says");
+  expect(words("never-fits", { lack: "made-up", node: "vm" })).toBe("as the service says");
   expect(words("gpus")).toBe("as the service says");
   expect(words("toString")).toBe("as the service says");
 });
 
 it("tells what a node lacks, who has it and what comes of that", () => {
-  const params = { node: "vm", free: 1, needed: 2, unit: "gpu", type: "", memory: "", preempted: false, pinned: false, unusable: "", ...ALICE };
+  const params = { node: "vm", free: 1, needed: 2, unit: "gpu", type: "", memory: "", preempted: false, pinned: false, unusable: [], ...ALICE };
   expect(words("gpus", params)).toBe("node vm has 1 GPUs free and the job needs 2; the rest is held by job 3 (alice)");
-  expect(words("gpus", { ...params, type: "H100", memory: "40GiB", preempted: true, more: 2, unusable: "GPU 1 is hot" })).toBe(
+  expect(words("gpus", { ...params, type: "H100", memory: "40GiB", preempted: true, more: 2, unit: "gpu", unusable: [{ index: 1, said: "hot" }] })).toBe(
     "node vm has 1 GPUs (H100, at least 40GiB) free and the job needs 2; the rest is held by job 3 (alice) and 2 more; " +
-    "others are preempted for it; GPU 1 is hot",
+    "others are preempted for it; GPU 1 cannot be used (hot)",
   );
 });
 
@@ -45,4 +47,30 @@ it("puts the strongest reason, or the state, into one sentence", () => {
   expect(summaryWords(why(said("running", { node: "vm", since: "noon" }), null), 7, "zh-CN"))
     .toBe("Job 7 has been running on node vm since noon.");
   expect(summaryWords(why(said("oom"), null), 7, "zh-CN")).toBe("whole");
+});
+
+it("knows every kind of reason that the service has", () => {
+  const known = openapi.components.schemas.Reason.properties.code["x-extensible-enum"];
+  expect(known.filter((code) => !(code in KINDS) && !(code in STATES))).toEqual([]);
+});
+
+it("tells why no node could ever hold a job, and whose jobs a node runs not", () => {
+  expect(words("never-fits", { node: "vm", lack: "slots", found: 1, needed: 2, unit: "gpu" }))
+    .toBe("node vm has 1 GPUs, the job needs 2");
+  expect(words("never-fits", { node: "vm", lack: "slots", found: 0, needed: 2, unit: "gpu", type: "H100", memory: "" }))
+    .toBe("node vm has 0 GPUs (H100), the job needs 2");
+  expect(words("unusable", { node: "vm", unit: "cpu", unusable: [{ index: 3, said: "hot" }] }))
+    .toBe("node vm: CPU slot 3 cannot be used (hot)");
+  expect(words("outdated", { node: "vm", unknown: "warm_start" })).toContain("a worker that knows warm_start: node vm");
+  expect(words("account", { node: "vm", refusal: "deactivated", user: "bob", account: "" })).toContain("bob is deactivated");
+  expect(words("account", { node: "vm" })).toBe("node vm runs no jobs of this user");
+});
+
+it("tells of secrets, pauses and preemptors", () => {
+  expect(words("secret", { names: ["A", "B"], project: "vision" }))
+    .toBe("the job's owner and project vision have no secret A, B: add it with `yard secrets set A`, `yard secrets set B`");
+  expect(words("queue-paused", { user: "ada", since: "noon", said: "a fan" }))
+    .toBe("the queue is paused by ada since noon: a fan");
+  expect(words("giving-way", { ...ALICE, said: "it" })).toBe("saves its work, to be preempted for job 3 (alice)");
+  expect(words("giving-way", { jobs: [], more: 0, said: "reservation demo" })).toContain("for reservation demo");
 });

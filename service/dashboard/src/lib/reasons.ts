@@ -2,72 +2,20 @@ import { i18n } from "@lingui/core";
 import { t } from "@lingui/core/macro";
 
 import type { Reason, Why } from "../api/types";
+import { adviceWords } from "./advice";
 import { list } from "./format";
-
-interface Named {
-  number: number;
-  user: string;
-  state?: string;
-}
-
-interface Jobs {
-  jobs: readonly Named[];
-  more: number;
-}
-
-interface Place {
-  node: string;
-  unit: string;
-  indexes: string;
-  link: string;
-}
-
-/** What the service's messages are made of; each kind of reason has some of them. */
-interface Params extends Jobs {
-  by: string;
-  due: string;
-  end: string;
-  first: string;
-  free: number | string;
-  kept: boolean;
-  kind: string;
-  limit: number;
-  maintenance: boolean;
-  memory: string;
-  name: string;
-  need: string;
-  needed: number | string;
-  node: string;
-  part: number | null;
-  pinned: boolean;
-  places: readonly Place[];
-  preempted: boolean;
-  recipes: boolean;
-  said: string;
-  saving: Jobs;
-  scripts: boolean;
-  shared: boolean;
-  since: string;
-  start: string;
-  stop: string;
-  stopping: Jobs;
-  type: string;
-  unit: string;
-  until: string;
-  unusable: string;
-  when: string;
-  whose: string;
-}
+import { neverFits, outdated, refused, sortOf, unusableSlots, withoutGpus, withoutSecrets } from "./lacks";
+import type { Jobs, Params } from "./reasonParams";
 
 /** Parameters of which some are told only where they are known. */
 type Sometimes<Key extends keyof Params> = Omit<Params, Key> & Partial<Pick<Params, Key>>;
 
 /** Words of one kind of reason, and what they cannot be without. */
-type Kind = readonly [needs: readonly (keyof Params)[], words: (params: Params) => string];
+type Kind = readonly [needs: readonly (keyof Params)[], words: (params: Params) => string | null];
 
 const SHORT = ["node", "free", "needed", "jobs"] as const;
 
-const KINDS: Readonly<Record<string, Kind>> = {
+export const KINDS: Readonly<Record<string, Kind>> = {
   held: [[], () => t`is held: release it to let it start`],
   saving: [[], () => t`the checkpoint of its last attempt is still being stored`],
   resting: [[], () => t`it failed again by no fault of its own: it rests, then is tried`],
@@ -92,12 +40,24 @@ const KINDS: Readonly<Record<string, Kind>> = {
   "disk-floor": [["node"], ({ node }) => t`node ${node} is short of disk: nothing starts there until space is freed`],
   "service-disk": [["node"], ({ node }) => t`node ${node} gets no new jobs since the service's own disk is nearly full: free space on it`],
   placement: [["places"], placement],
+  "never-fits": [["lack"], neverFits],
+  "no-gpus": [["node"], withoutGpus],
+  unusable: [["node", "unusable"], ({ node, unit, unusable }) => t`node ${node}: ${{ slots: unusableSlots(unit, unusable) }}`],
+  outdated: [["node", "unknown"], outdated],
+  account: [["node"], refused],
+  secret: [[], withoutSecrets],
+  "queue-paused": [["user", "since"], queuePaused],
+  advice: [["advice"], adviceWords],
+  before: [["said"], ({ said }) => t`what happened to it before: ${said}`],
+  "giving-way": [["said"], givingWay],
+  "not-joined": [[], () => t`after a minute none of its ranks has joined a process group: if its script never does, each of them trains a copy of its own. Cancel it and run it with \`launcher: python\` (\`yard run --launcher python\`), one process with all GPUs`],
+  end: [["end", "late", "source"], expectedEnd],
 };
 
 const NONE = [null, null] as const;
 
 /** Words that follow "Job 7", by the state of a job that does not wait. */
-const STATES: Readonly<Record<string, Kind>> = {
+export const STATES: Readonly<Record<string, Kind>> = {
   assigned: [["node"], ({ node }) => t`has what it asked for; its launch is on the way to node ${node}`],
   starting: [["node"], ({ node }) => t`is being prepared on node ${node}: code and environment`],
   running: [["node"], running],
@@ -132,7 +92,7 @@ const AWAITED: Readonly<Record<string, () => string>> = {
 };
 
 /** A reason in the chosen language; the service's own words in English, and where there are no others. */
-export function reasonWords(reason: Reason, locale = i18n.locale): string {
+export function reasonWords(reason: Pick<Reason, "code" | "message" | "params">, locale = i18n.locale): string {
   return (locale === "en" ? null : told(KINDS, reason)) ?? reason.message;
 }
 
@@ -146,7 +106,7 @@ export function summaryWords(why: Why, number: number, locale = i18n.locale): st
   return state === null ? why.summary : t`Job ${number} ${state}.`;
 }
 
-function told(kinds: Readonly<Record<string, Kind>>, { code, params }: Reason): string | null {
+function told(kinds: Readonly<Record<string, Kind>>, { code, params }: Pick<Reason, "code" | "params">): string | null {
   const [needs, words] = Object.hasOwn(kinds, code) ? kinds[code] ?? NONE : NONE;
   if (needs === null || needs.some((key) => params[key] === undefined)) return null;
   return words(params as unknown as Params);
@@ -202,7 +162,7 @@ function makingRoom({ stopping, saving, due }: Params): string {
 
 function gpus({ node, free, needed, unit, type, memory }: Params): string {
   if (unit !== "gpu") return t`node ${node} has ${free} CPU slots free and the job needs ${needed}`;
-  const sort = list([type, memory && t`at least ${memory}`].filter((part) => part !== ""));
+  const sort = sortOf(type, memory);
   return sort === ""
     ? t`node ${node} has ${free} GPUs free and the job needs ${needed}`
     : t`node ${node} has ${free} GPUs (${sort}) free and the job needs ${needed}`;
@@ -218,13 +178,33 @@ function memory(params: Params): string {
   return short(t`node ${node} has ${free} of memory free and the job needs ${needed}`, params);
 }
 
+function queuePaused({ user, since, said }: Params): string {
+  return said === ""
+    ? t`the queue is paused by ${user} since ${since}`
+    : t`the queue is paused by ${user} since ${since}: ${said}`;
+}
+
+function givingWay(params: Params): string {
+  const preemptor = params.jobs.length > 0 ? jobsOf(params) : params.said;
+  return t`saves its work, to be preempted for ${preemptor}`;
+}
+
+const SOURCES: Readonly<Record<string, string>> = {
+  progress: t`the speed of its own steps`, history: t`earlier jobs like it`, limit: t`its time limit`, oracle: t`what is known of it`,
+};
+
+function expectedEnd({ end, late, source }: Params): string {
+  const basis = SOURCES[source] ?? source;
+  return t`ends at about ${end}, nine times of ten before ${late}, by ${basis}`;
+}
+
 function short(lack: string, params: Params): string {
   return clauses(
     lack,
     t`the rest is held by ${{ jobs: jobsOf(params) }}`,
     params.preempted && t`others are preempted for it`,
     params.pinned && t`this job is not preemptible itself (preemptible: false), so it gets no time slices`,
-    params.unusable,
+    params.unusable.length > 0 && unusableSlots(params.unit, params.unusable),
   );
 }
 

@@ -4,6 +4,7 @@ import { Fragment } from "react";
 
 import type { Refused, Verdict } from "../api/submit";
 import type { DryRun } from "../api/types";
+import { reasonWords } from "../lib/reasons";
 import type { FormField } from "../lib/schema";
 import { allFields, fieldAt, type SpecForm } from "../lib/specForm";
 import { Forecast } from "../ui/Forecast";
@@ -41,13 +42,17 @@ function Plan({ checked }: { checked: DryRun }) {
           </div>
           {start.devices.length > 0 && <div><dt><Trans>Runs on</Trans></dt><dd>{placesOf(start.devices)}</dd></div>}
           <div><dt><Trans>Place in the queue</Trans></dt><dd>{start.position}</dd></div>
-          <div><dt><Trans>Now</Trans></dt><dd><Message text={start.reason} now={now} /></dd></div>
+          <div><dt><Trans>Now</Trans></dt><dd><Message text={reasonOf(start)} now={now} /></dd></div>
         </>
       )}
       <div><dt><Trans>Processes</Trans></dt><dd>{trials == null ? processes : inTrials(processes, trials)}</dd></div>
       <div><dt><Trans>Note</Trans></dt><dd><Message text={note.replace(/^submitted(?:; )?/u, "") || t`The spec is fine.`} now={now} /></dd></div>
     </dl>
   );
+}
+
+function reasonOf({ reason: message, reason_code: code, reason_params: params }: Start): string {
+  return reasonWords({ code, message, params });
 }
 
 function inTrials(processes: number, count: number): string {

@@ -29,7 +29,8 @@ def test_too_many_nodes_are_named() -> None:
 def test_one_node_that_could_hold_all_is_advised() -> None:
     advice = on_one_node(ResourceRequest(gpus=1, cpus=4), BOXES, 2)
     assert advice is not None
-    assert advice.startswith("node a alone could hold all of it")
-    assert advice.endswith("take resources.nodes 1 and gpus 2")
+    assert advice.message.startswith("node a alone could hold all of it")
+    assert advice.message.endswith("take resources.nodes 1 and gpus 2")
+    assert advice.params == {"advice": "one-node", "node": "a", "needed": 2}
     assert on_one_node(ResourceRequest(gpus=2), BOXES, 2) is None
     assert on_one_node(ResourceRequest(gpus=1), BOXES, 1) is None

@@ -2,7 +2,7 @@
 
 from service.scheduler.explain.blockers import Blocker, Obstacle, blockers
 from service.scheduler.model.jobs import IneligibleReason, ReservationInfo, TenantAccount
-from service.scheduler.model.nodes import ClosedReason
+from service.scheduler.model.nodes import ClosedReason, Lack
 from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.quotas import QuotaKind, Reached
 from tests.unit.service.scheduler.worlds import GIB, HOUR, NOW, job, node_info, running, slot, state
@@ -20,9 +20,9 @@ def test_what_is_its_own() -> None:
         Blocker(obstacle=Obstacle.INELIGIBLE, ineligible=IneligibleReason.SAVING)
     ]
     assert found(state(job(1))) == [Blocker(obstacle=Obstacle.NO_NODES)]
-    assert found(state(node_info(gpus=1), job(1, gpus=2))) == [
-        Blocker(obstacle=Obstacle.NEVER_FITS, lack="node a has 1 GPUs, the job needs 2")
-    ]
+    params = {"node": "a", "lack": "slots", "found": 1, "needed": 2, "unit": "gpu"}
+    lack = Lack(words="node a has 1 GPUs, the job needs 2", params=params)
+    assert found(state(node_info(gpus=1), job(1, gpus=2))) == [Blocker(obstacle=Obstacle.NEVER_FITS, lack=lack)]
     assert found(state(node_info(), job(1))) == [Blocker(obstacle=Obstacle.STARTING)]
     world = state(node_info(gpus=1), running(1, "a0", preempted_for="j1"), job(1))
     assert found(world) == [Blocker(obstacle=Obstacle.PREEMPTING, jobs=("r1",))]
@@ -50,10 +50,12 @@ def test_what_is_held_of_each_node_and_by_whom() -> None:
         node_info("c", slots=(slot(0, "c", unusable="x"),)),
     ]
     world = state(*infos, running(1, "a0 a1"), job(1))
+    params = {"lack": "slots", "found": 0, "needed": 1, "unit": "cpu"}
+    lack = Lack(words="has 0 CPU slots, the job needs 1", params=params)
     assert found(world) == [
         Blocker(obstacle=Obstacle.GPUS, node="a", needed=1, free=0, jobs=("r1",)),
         Blocker(obstacle=Obstacle.CLOSED, node="b", closed=ClosedReason.DRAINING),
-        Blocker(obstacle=Obstacle.UNUSABLE, node="c", lack="has 0 CPU slots, the job needs 1"),
+        Blocker(obstacle=Obstacle.UNUSABLE, node="c", lack=lack),
     ]
     short = state(node_info(cpus=4), running(1, "", cpus=3), job(1, cpus=2))
     assert found(short) == [Blocker(obstacle=Obstacle.CPUS, node="a", needed=2, free=1, jobs=("r1",))]

@@ -1,6 +1,8 @@
 """Each reason in words, and with the jobs that it is about."""
 
+import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,8 +16,9 @@ from service.scheduler.model.jobs import IneligibleReason, ReservationInfo, Tena
 from service.scheduler.model.nodes import ClosedReason, Slot
 from service.scheduler.model.state import SchedulerState
 from tests.support.sharing import GIB, HOUR, MINUTE, NOW, node, runs, state, waits
-from torchyard.api import Reason
+from torchyard.api import Reason, ReasonCode
 from torchyard.spec.policy import Policy
+from torchyard.states import JobState
 
 CALM = Policy(preemption=False, time_slice=None)
 NAMES = Names(jobs={f"j{n}": Title(number=n, user="bob") for n in range(100)}, users={"ada": "Ada"})
@@ -50,7 +53,7 @@ def test_what_keeps_it_from_being_considered(ineligible: IneligibleReason, code:
     names = replace(
         NAMES,
         paused="all failed alike",
-        missing="there is no secret HF_TOKEN",
+        missing=Reason(code="secret", message="there is no secret HF_TOKEN"),
         need="success of all",
         awaited=[Awaited(job="j7", title=Title(number=7, user="bob"), state="running")],
     )
@@ -64,13 +67,15 @@ def test_a_pause_comes_before_all_else() -> None:
     made.paused = "the queue is paused by ada since 2026-11-25 18:00 UTC: replacing a fan"
     assert [each.code for each in told(made)] == ["queue-paused", "held"]
     assert [each.code for each in told(made, "j2")] == ["queue-paused"], "it would start otherwise"
-    assert first(made).message == made.paused
+    names = replace(NAMES, pause={"user": "ada"})
+    assert (first(made).message, first(made, names=names).params) == (made.paused, {"user": "ada"})
 
 
 def test_nodes_that_there_are_not() -> None:
     assert first(state(waits(1), nodes=())).code == "no-nodes"
     found = first(state(waits(1, 9)))
     assert (found.code, found.message) == ("never-fits", "node a has 4 GPUs, the job needs 9")
+    assert found.params == {"node": "a", "lack": "slots", "found": 4, "needed": 9, "unit": "gpu"}
 
 
 def test_why_nobody_gives_way_to_it() -> None:
@@ -144,7 +149,7 @@ def test_messages_are_given_in_parts_for_other_languages() -> None:
     made = state(waits(1, 2), runs(5, *FULL))
     short, fixed = told(made)
     bob = {"jobs": [{"number": 5, "user": "bob"}], "more": 0}
-    kind = {"unit": "gpu", "type": "", "memory": "", "unusable": ""}
+    kind = {"unit": "gpu", "type": "", "memory": "", "unusable": []}
     gpus = {"node": "a", "free": 0, "needed": 2, "preempted": False, "pinned": False}
     assert (short.code, short.params) == ("gpus", {**gpus, **kind, **bob})
     assert (fixed.code, fixed.params) == ("unstoppable", {"recipes": False, "scripts": True, **bob})
@@ -348,3 +353,22 @@ def test_a_node_without_gpus_is_no_help_to_nccl() -> None:
         ("no-gpus", "node a has no GPUs, and NCCL needs them"),
     ]
     assert first(made, job="j2").code == "starting"
+
+
+def test_every_code_of_a_reason_is_known() -> None:
+    """Codes stand in the source as literals, but for those that are values of a state or of an obstacle."""
+    sources = [file.read_text() for file in Path("service").rglob("*.py") if "examples" not in file.parts]
+    literal = {code for text in sources for code in re.findall(r'\bReason\(\s*code="([a-z-]+)"', text)}
+    states = {state.value for state in JobState} - {JobState.QUEUED, JobState.FAILED}
+    of_values = {
+        *IneligibleReason,
+        *ClosedReason,
+        *states,
+        "gpus",
+        "cpus",
+        "memory",
+        "sweep-cap",
+        "quota",
+        "not-joined",
+    }
+    assert literal | {str(code) for code in of_values} == set(ReasonCode)
