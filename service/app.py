@@ -43,12 +43,11 @@ from service.context import Context
 from service.controllers import background
 from service.db.engine import Database
 from service.estimation.forecasts import Estimator
-from service.identity import oidc, refusals
+from service.identity import refusals
 from service.identity.callers import Tokens
 from service.identity.link_tokens import LinkTokens
 from service.identity.provider_calls import ProviderCalls
 from service.identity.refusals import Refusals
-from service.identity.sessions import Codes
 from service.identity.sign_in_limits import SignInLimits
 from service.infra.broker_accounts import BrokerAccounts
 from service.infra.dispatch import Dispatcher
@@ -145,10 +144,9 @@ def create_app(settings: ServiceSettings) -> FastAPI:
     app.state.context, app.state.woken, app.state.counters, app.state.spans = ctx, woken, counters, spans
     forgotten = partial(relay.tell, TOKENS) if relay else lambda: None
     app.state.tokens = Tokens(db, ctx.now_us, ctx.monotonic, settings.visibility, forgotten)
-    app.state.codes, app.state.publisher = Codes(ctx.monotonic), Publisher(ctx)
+    app.state.publisher = Publisher(ctx)
     secret_store.report_unreadable(db, ctx.secret_keys)
     app.state.open_streams = OpenStreams(settings.streams_per_user)
-    app.state.oidc_attempts = oidc.OidcAttempts(ctx.monotonic)
     app.state.sign_in_limits = SignInLimits(ctx.monotonic)
     app.state.provider_calls = ProviderCalls()
     app.state.link_limits = SignInLimits(ctx.monotonic, "public links")

@@ -13,7 +13,7 @@ from service.context import Context
 from service.errors import ProblemError
 from service.identity import roles
 from service.identity.callers import IMPLIED, Caller, Tokens, hash_secret
-from service.identity.oidc import ATTEMPT_S
+from service.identity.oidc_attempts import ATTEMPT_S
 from service.identity.sessions import SESSION_S
 from torchyard.api import PREFIX
 

@@ -90,6 +90,32 @@ class Token(Base):
     revoked_us: Mapped[int | None]
 
 
+class WaitingCode(Base):
+    """SHA-256 of a code that opens one session with the rights of a token."""
+
+    __tablename__ = "sign_in_codes"
+    sha256: Mapped[str] = mapped_column(primary_key=True)
+    token_id: Mapped[str] = mapped_column(ForeignKey("tokens.id", ondelete="CASCADE"), index=True)
+    user_id: Mapped[str] = mapped_column(ForeignKey("users.id"), index=True)
+    created_us: Mapped[int]
+    expires_us: Mapped[int]
+
+
+class OidcSignIn(Base):
+    """A sign-in by OpenID Connect under way, by the SHA-256 of its state, which the browser alone knows.
+
+    Nonce and verifier are the service's own secrets towards the provider, worth nothing without state and code.
+    """
+
+    __tablename__ = "oidc_attempts"
+    state_sha256: Mapped[str] = mapped_column(primary_key=True)
+    nonce: Mapped[str]
+    verifier: Mapped[str]
+    #: Address of the browser, as it counts (`sign_in_limits.source_of`).
+    source: Mapped[str]
+    expires_us: Mapped[int]
+
+
 class Project(Base):
     __tablename__ = "projects"
     name: Mapped[str] = mapped_column(primary_key=True)

@@ -6,10 +6,7 @@ Sources: OpenID Connect Core 1.0 (3.1), RFC 7636 (PKCE), RFC 9700 (state bound t
 import base64
 import hashlib
 import re
-import secrets
-import threading
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -22,15 +19,11 @@ from service.db.models import User
 from service.db.records.identity import UserRecord
 from service.errors import ProblemError
 from service.identity import audit, sessions, users
-from service.identity.sign_in_limits import source_of
+from service.identity.oidc_attempts import OidcAttempt
 from torchyard import api
 from torchyard.api import Role
 from torchyard.spec.base import NAME
 
-#: Seconds that somebody may take at the provider.
-ATTEMPT_S: Final = 600
-#: Sign-ins under way; a further one takes the place of the oldest of the address that has begun most.
-MAX_ATTEMPTS: Final = 1000
 TIMEOUT_S: Final = 10.0
 #: Seconds by which the provider's clock may differ.
 LEEWAY_S: Final = 60
@@ -57,53 +50,6 @@ class OidcClient:
     """Claim whose value are somebody's groups."""
     roles: Mapping[str, Role] = field(default_factory=dict)
     """Roles by group; empty: the provider says nothing of roles."""
-
-
-@dataclass(frozen=True, slots=True)
-class OidcAttempt:
-    """A sign-in under way; `state` is known to the browser that began it."""
-
-    state: str
-    nonce: str
-    verifier: str
-    until: float
-    source: str = ""
-    """Address of the browser, as it counts (`sign_in_limits.source_of`)."""
-
-
-class OidcAttempts:
-    """Sign-ins under way, in memory: a restart of the service voids them."""
-
-    def __init__(self, monotonic: Callable[[], float]) -> None:
-        self._monotonic = monotonic
-        self._attempts: dict[str, OidcAttempt] = {}
-        self._lock = threading.Lock()
-
-    def begin(self, address: str = "") -> OidcAttempt:
-        """Return a new one of an address. It may void the oldest of the address that has most, so that a stranger who
-        begins many voids no other's.
-        """
-        state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
-        now, source = self._monotonic(), source_of(address)
-        attempt = OidcAttempt(state, nonce, verifier, now + ATTEMPT_S, source)
-        with self._lock:
-            if len(self._attempts) >= MAX_ATTEMPTS:
-                self._make_room(now)
-            self._attempts[state] = attempt
-        return attempt
-
-    def _make_room(self, now: float) -> None:
-        waiting = {state: each for state, each in self._attempts.items() if each.until > now}
-        if len(waiting) >= MAX_ATTEMPTS:
-            most, _ = Counter(each.source for each in waiting.values()).most_common(1)[0]
-            del waiting[next(state for state, each in waiting.items() if each.source == most)]
-        self._attempts = waiting
-
-    def take(self, state: str) -> OidcAttempt | None:
-        """Return the one of a state, which counts once."""
-        with self._lock:
-            found = self._attempts.pop(state, None)
-        return found if found is not None and found.until > self._monotonic() else None
 
 
 def authorization_url(client: OidcClient, attempt: OidcAttempt, redirect_uri: str) -> str:

@@ -1,6 +1,6 @@
 """Bounds on failed sign-ins: guesses of secrets and of public links are slowed, from one address and from all together.
 
-Secrets that nobody can guess (`callers.new_secret`, `sessions.Codes`, `link_tokens`) are looked up before they are
+Secrets that nobody can guess (`callers.new_secret`, `sign_in_codes`, `link_tokens`) are looked up before they are
 counted, and only wrong ones are: what others try at the same time is no reason to refuse a right one.
 """
 

@@ -181,6 +181,19 @@ def test_a_session_of_one_counts_at_the_other_until_it_ends(replicas: tuple[Repl
         until(lambda: browser.get(f"{API}/jobs").status_code == 401, seconds=5, what="the end of the session")
 
 
+def test_a_sign_in_link_of_one_counts_at_the_other_and_once(replicas: tuple[Replica, Replica]) -> None:
+    leader, other = replicas
+    code = leader.client.post(f"{API}/session/codes").raise_for_status().json()["code"]
+    answers = []
+    for replica in (other, leader, other):
+        url = str(replica.client.base_url)
+        with live.connect(url, None) as browser:
+            answers.append(browser.post(f"{API}/session", json={"code": code}, headers={"Origin": url}).status_code)
+            if len(answers) == 1:
+                assert browser.get(f"{API}/jobs").status_code == 200
+    assert answers == [201, 401, 401]
+
+
 def test_the_leaders_death_is_taken_over_and_costs_nothing(replicas: tuple[Replica, Replica], tmp_path: Path) -> None:
     leader, other = replicas
     gate = tmp_path / "gate"

@@ -71,9 +71,9 @@ def delete_user(request: Request, name: UserPath, caller: Admin, ctx: Ctx) -> No
 
 
 @router.post("/users/{name}/sign-in-codes", status_code=201, response_model=api.SignInCode)
-def make_sign_in_code(request: Request, name: UserPath, caller: Admin, ctx: Ctx) -> Response:
+def make_sign_in_code(name: UserPath, caller: Admin, ctx: Ctx) -> Response:
     """Make a code for a link by which a user signs in without a token. It counts once and for a day."""
-    made = sessions.make_link_code(ctx.db, request.app.state.codes, caller, name, ctx.now_us())
+    made = sessions.make_link_code(ctx.db, caller, name, ctx.now_us())
     return answer(made, status=201, headers={"Cache-Control": "no-store"})
 
 

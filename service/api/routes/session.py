@@ -11,8 +11,9 @@ from service.api.auth import context, requires
 from service.api.routes.router import api_router
 from service.context import Context
 from service.errors import ProblemError, field_problem
-from service.identity import oidc, roles, sessions
+from service.identity import oidc, oidc_attempts, roles, sessions, sign_in_codes
 from service.identity.callers import Caller, Tokens, hash_secret
+from service.identity.oidc_attempts import OidcAttempt
 from service.identity.provider_calls import ProviderCalls
 from service.identity.sign_in_limits import SignInLimits
 from service.infra.times import moment
@@ -30,13 +31,13 @@ Error = Annotated[str, Query(description="Why the provider refuses.")]
 @router.post("", status_code=201, response_model=api.User)
 def sign_in(request: Request, asked: api.SignIn, ctx: Ctx) -> Response:
     """Sign in with a token or a one-time code. The answer sets the session's cookie."""
-    user, session = sessions.open_session(ctx.db, _token_id(request, asked), ctx.now_us())
+    user, session = sessions.open_session(ctx.db, _token_id(request, ctx, asked), ctx.now_us())
     made = answer(user, status=201)
     auth.set_cookie(ctx, made, session.secret, request.url.scheme)
     return made
 
 
-def _token_id(request: Request, asked: api.SignIn) -> str:
+def _token_id(request: Request, ctx: Context, asked: api.SignIn) -> str:
     """Return the token that somebody signs in with; ``unauthorized``, and slower with each, for a wrong secret.
 
     A right one is never slowed: it has 192 bits at least, so what others guess at the same time, from the same address
@@ -44,17 +45,16 @@ def _token_id(request: Request, asked: api.SignIn) -> str:
     """
     if (asked.token is None) == (asked.code is None):
         raise field_problem("token", "give either a token or a code")
-    found = _by_code(request, asked.code) if asked.code is not None else _by_token(request, asked.token or "")
+    found = (
+        sign_in_codes.take(ctx.db, asked.code, ctx.now_us())
+        if asked.code is not None
+        else _by_token(request, asked.token or "")
+    )
     if found is not None:
         return found
     limits: SignInLimits = request.app.state.sign_in_limits
     limits.begin(_address(request))
     raise ProblemError("unauthorized", "This token or code is unknown or used up: ask for a new one.")
-
-
-def _by_code(request: Request, code: str) -> str | None:
-    codes: sessions.Codes = request.app.state.codes
-    return codes.take(code)
 
 
 def _by_token(request: Request, secret: str) -> str | None:
@@ -76,12 +76,12 @@ def list_ways(ctx: Ctx) -> Response:
 @router.get("/oidc", status_code=302, response_class=RedirectResponse)
 def begin_oidc(request: Request, ctx: Ctx) -> Response:
     """Begin a sign-in by OpenID Connect. Leads to the provider, with a cookie by which this browser is known again."""
-    attempts: oidc.OidcAttempts = request.app.state.oidc_attempts
     calls: ProviderCalls = request.app.state.provider_calls
     try:
         with calls.calling(_address(request)):
-            attempt = attempts.begin(_address(request))
+            attempt = oidc_attempts.new()
             address = oidc.authorization_url(_oidc(ctx), attempt, _redirect_uri(request))
+        oidc_attempts.keep(ctx.db, attempt, _address(request), ctx.now_us())
     except ProblemError as refusal:
         return sign_in_page.refuse(request, refusal, (), ctx.settings.oidc_contact)
     there = RedirectResponse(address, 302)
@@ -110,9 +110,9 @@ def end_oidc(request: Request, ctx: Ctx, state: State = "", code: Code = "", err
     return home
 
 
-def _attempt(request: Request, ctx: Context, state: str, code: str) -> oidc.OidcAttempt:
-    attempts: oidc.OidcAttempts = request.app.state.oidc_attempts
-    attempt = attempts.take(state) if auth.is_attempt(ctx, request, state) else None
+def _attempt(request: Request, ctx: Context, state: str, code: str) -> OidcAttempt:
+    known = auth.is_attempt(ctx, request, state)
+    attempt = oidc_attempts.take(ctx.db, state, ctx.now_us()) if known else None
     if attempt is None or not code:
         raise ProblemError("unauthorized", "This sign-in was not begun in this browser, took too long or was refused.")
     return attempt
@@ -147,11 +147,9 @@ def sign_out(request: Request, response: Response, caller: Reader, ctx: Ctx) -> 
 
 
 @router.post("/codes", status_code=201, response_model=api.SignInCode)
-def make_code(request: Request, caller: Reader, ctx: Ctx) -> Response:
+def make_code(caller: Reader, ctx: Ctx) -> Response:
     """Make a code for a login link of one's own. It counts once and for five minutes."""
     roles.refuse_service_account(caller, "signs in nowhere")
-    codes: sessions.Codes = request.app.state.codes
-    expires_us = ctx.now_us() + sessions.CODE_S * 1_000_000
-    return answer(
-        api.SignInCode(code=codes.make(caller.user_id, caller.token_id), expires_at=moment(expires_us)), status=201
-    )
+    now = ctx.now_us()
+    code = sign_in_codes.make(ctx.db, caller.user_id, caller.token_id, now)
+    return answer(api.SignInCode(code=code, expires_at=moment(now + sign_in_codes.CODE_S * 1_000_000)), status=201)

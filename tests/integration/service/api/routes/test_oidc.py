@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -18,7 +18,8 @@ from joserfc.jwk import KeySet, OctKey, RSAKey
 
 from service.errors import ProblemError
 from service.identity import oidc
-from service.identity.oidc import OidcAttempt, OidcClient
+from service.identity.oidc import OidcClient
+from service.identity.oidc_attempts import OidcAttempt
 from service.identity.provider_calls import MAX_CALLS
 from service.identity.sign_in_limits import PER_ADDRESS
 from tests.support.live import Live, connect
@@ -195,6 +196,18 @@ def test_a_sign_in_counts_once_and_in_its_own_browser(desk: Callable[..., Any], 
         assert kind(browser.get(f"{PREFIX}/session/oidc/callback")) == (401, "unauthorized")
 
 
+def test_a_sign_in_ends_at_another_service_than_it_began(desk: Callable[..., Any], provider: Provider) -> None:
+    provider.set_user("17", preferred_username="ada")
+    with desk() as live, desk() as other, connect(live.url, None) as browser:
+        live.client.post(f"{PREFIX}/users", json={"name": "ada"})
+        back = provider.approve(begin(browser), "17")
+        there = httpx.URL(back).copy_with(port=httpx.URL(other.url).port)
+        balanced = {"Host": httpx.URL(live.url).netloc.decode()}  # both are reached by one address
+        assert browser.get(there, headers=balanced).status_code == 302
+        assert browser.get(f"{PREFIX}/settings").json()["user"]["name"] == "ada"
+        assert kind(browser.get(back)) == (401, "unauthorized"), "it counts once"
+
+
 def test_what_others_guess_keeps_nobody_out(desk: Callable[..., Any], provider: Provider) -> None:
     provider.set_user("17", preferred_username="ada")
     with desk() as live, connect(live.url, None) as browser, connect(live.url, None) as stranger:
@@ -238,7 +251,7 @@ def test_a_provider_that_is_away_or_another_one_is_said(serve: Callable[..., Any
         assert live.anonymous.get(f"{PREFIX}/session/ways").json() == {"oidc": None}
 
 
-ATTEMPT = OidcAttempt(state="s", nonce="n", verifier="v", until=0.0)
+ATTEMPT = OidcAttempt(state="s", nonce="n", verifier="v")
 CLIENT = OidcClient(issuer="https://login.example", client_id="yard", client_secret="hush")
 
 
@@ -267,28 +280,3 @@ def test_only_what_the_provider_signed_for_this_sign_in_counts() -> None:
     for each in wrong:
         with pytest.raises(ProblemError, match="Sign-in refused"):
             oidc.verified(CLIENT, ATTEMPT, each, keys)
-
-
-def test_sign_ins_under_way_are_bounded_and_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(oidc, "MAX_ATTEMPTS", 2)
-    now = 0.0
-    attempts = oidc.OidcAttempts(lambda: now)
-    first, second, third = (attempts.begin() for _ in range(3))
-    assert attempts.take(first.state) is None
-    assert attempts.take(second.state) == second
-    now = oidc.ATTEMPT_S
-    assert attempts.take(third.state) is None
-    assert replace(third).nonce != second.nonce
-
-
-def test_who_begins_many_sign_ins_voids_their_own() -> None:
-    now = 0.0
-    attempts = oidc.OidcAttempts(lambda: now)
-    ada, bob = attempts.begin("192.0.2.1"), attempts.begin("2001:db8::1")
-    first, *_, last = (attempts.begin(f"2001:db8:0:7::{number:x}") for number in range(2 * oidc.MAX_ATTEMPTS))
-    assert attempts.take(first.state) is None
-    assert [attempts.take(each.state) for each in (ada, bob, last)] == [ada, bob, last]
-    late = [attempts.begin("192.0.2.9") for _ in range(10)]
-    now = oidc.ATTEMPT_S + 1
-    fresh = attempts.begin("192.0.2.1")
-    assert [attempts.take(each.state) for each in (*late, fresh)] == [None] * 10 + [fresh]
