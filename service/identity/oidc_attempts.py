@@ -60,8 +60,15 @@ def _make_room(tx: Connection, now: int) -> None:
 
 
 def take(db: Database, state: str, now: int) -> OidcAttempt | None:
-    """Return the one of a state, which counts once: of several who ask at the same time, one gets it."""
-    mine = delete(OidcSignIn).where(OidcSignIn.state_sha256 == hash_secret(state), OidcSignIn.expires_us > now)
+    """Return the one of a state, which counts once: of several who ask at the same time, one gets it.
+
+    What is not there is only read for, so that guesses write nothing.
+    """
+    mine = OidcSignIn.state_sha256 == hash_secret(state), OidcSignIn.expires_us > now
+    with db.read() as tx:
+        if tx.scalar(select(OidcSignIn.state_sha256).where(*mine)) is None:
+            return None
     with db.write() as tx:
-        found = tx.execute(mine.returning(OidcSignIn.nonce, OidcSignIn.verifier)).one_or_none()
+        taken = delete(OidcSignIn).where(*mine).returning(OidcSignIn.nonce, OidcSignIn.verifier)
+        found = tx.execute(taken).one_or_none()
     return None if found is None else OidcAttempt(state, found.nonce, found.verifier)

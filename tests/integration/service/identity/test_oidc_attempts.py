@@ -27,6 +27,10 @@ def test_an_attempt_counts_once_and_until_its_end(db: Database) -> None:
     assert oidc_attempts.take(db, first.state, END - 1) == first
     assert oidc_attempts.take(db, first.state, END - 1) is None
     assert oidc_attempts.take(db, second.state, END) is None
+    commits = []
+    db.on_commit(commits.append)
+    assert oidc_attempts.take(db, "guess", NOW) is None
+    assert commits == [], "a guess writes nothing"
     third = begin(db, now=END)
     with db.read() as tx:
         assert list(tx.scalars(select(OidcSignIn.state_sha256))) == [hash_secret(third.state)]

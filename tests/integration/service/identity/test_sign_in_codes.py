@@ -35,7 +35,10 @@ def test_a_code_counts_once_and_its_hash_alone_is_stored(db: Database, ada: tupl
     code = sign_in_codes.make(db, *ada, NOW)
     assert len(urlsafe_b64decode(code)) == 24
     assert stored(db) == [hash_secret(code)]
+    commits = []
+    db.on_commit(commits.append)
     assert sign_in_codes.take(db, "other", NOW) is None
+    assert commits == [], "a guess writes nothing"
     assert sign_in_codes.take(db, code, NOW) == ada[1]
     assert sign_in_codes.take(db, code, NOW) is None
 
