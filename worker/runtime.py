@@ -4,7 +4,7 @@ import json
 import logging
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -39,6 +39,7 @@ from worker.launching import environment, rendezvous, warm
 from worker.launching.identity import runs_as
 from worker.launching.inherited import inherited
 from worker.launching.launcher import AttemptLauncher
+from worker.launching.learnt import LearntModules
 from worker.launching.shims import ShimServer
 from worker.limits import node
 from worker.monitoring import inventory, watch
@@ -74,7 +75,13 @@ class Runtime:
         with suppress(OSError):  # a full disk: the log and the registration say it
             (settings.home / home.LIMITS_FILE).write_text(f"{self._limits}\n")
         self._fork_servers = (
-            warm.ForkServers(log=settings.home / "forkserver.log", limits=self._limits) if settings.warm_start else None
+            warm.ForkServers(
+                log=settings.home / "forkserver.log",
+                limits=self._limits,
+                learnt=LearntModules(path=settings.home / "learnt.json"),
+            )
+            if settings.warm_start
+            else None
         )
         self._shims = ShimServer(
             log=settings.home / "shims.log", environment=inherited(dict(os.environ), settings.job_env)
@@ -117,6 +124,7 @@ class Runtime:
             limits=lambda: self._settings.limits,
             disk_limit=lambda: self._settings.disk_limit,
             user_disk=UserDisk(lambda: self._settings.user_disk_limit),
+            learn=self._learn,
         )
         this = Machine(
             identity=self._identity,
@@ -133,6 +141,10 @@ class Runtime:
             accounts=UnixAccounts(self._runs_as(), spawn),
         )
         return Agent(this, self._control, self._renew, tools)
+
+    def _learn(self, launch: Mapping[str, Any], folder: AttemptFolder, owner: int) -> None:
+        if self._fork_servers is not None:
+            spawn(partial(self._fork_servers.learn, launch, folder, owner))
 
     def _runs_as(self) -> Callable[[str], bool]:
         settings = self._settings

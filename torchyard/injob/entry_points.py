@@ -42,10 +42,11 @@ def _callbacks(package: str) -> list[Any]:
 def torch_imported() -> None:
     """Follow those frameworks that look for no extensions themselves, once they are imported."""
     try:
-        from torchyard.injob import accelerate, gloo, huggingface, importing, place, start
+        from torchyard.injob import accelerate, gloo, huggingface, imported, importing, place, start
 
         if place.current() is not None:
             start.note("torch")
+            imported.note_at_exit()
             gloo.finish_at_exit()
             calls: dict[str, importing.Then] = {
                 "transformers.trainer": huggingface.follow_trainer,

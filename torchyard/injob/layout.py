@@ -17,7 +17,7 @@ only, Python 3.9.
             code/                     the snapshot, unpacked; the working folder
             metrics/                  one file of JSON lines for each process, and one that counts its records
             marks/                    polled-<rank>, exit-<rank>.json, pid-<rank>, start-<rank>,
-                                      note-<kind>-<rank>.json
+                                      imported-<rank>, note-<kind>-<rank>.json
             checkpoints/step-<n>/     committed checkpoints; step-<n>.tmp while being written
             output/                   TORCHYARD_OUTPUT_DIR
             outcome.json              written after a stop: by rank 0 the step at which all was saved, else by a
@@ -110,6 +110,12 @@ def start_mark(rank):
     # type: (int) -> str
     """File name below ``job/marks/`` of the moments of a rank's start, a line each."""
     return "start-%d" % rank
+
+
+def imported_mark(rank):
+    # type: (int) -> str
+    """File name below ``job/marks/`` of the installed modules that a rank has imported, a line each."""
+    return "imported-%d" % rank
 
 
 def note_mark(kind, rank):

@@ -17,7 +17,7 @@ import tempfile
 import threading
 import traceback
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib.machinery import SourceFileLoader
 from typing import Any, NamedTuple, NoReturn
 
@@ -31,6 +31,14 @@ _SETTING = re.compile(
 )
 _ENVIRON = re.compile(rb"environ|putenv|setenv")
 _DOTENV = re.compile(rb"\bdotenv\b")
+#: A variable that is only looked at; names that are quoted; and a change of several at once, whose names are words.
+_LOOKED_AT = re.compile(
+    rb"(?:environ\.get|getenv)\(\s*(['\"])\w+\1|environ\[\s*(['\"])\w+\2\s*\](?!\s*=[^=])"
+    rb"|(['\"])\w+\3\s+(?:not\s+)?in\b"
+)
+_QUOTED = re.compile(rb"(?<=['\"])\w+(?=['\"])")
+_UPDATE = re.compile(rb"environ\.update\(|environ\s*\|=")
+_WORD = re.compile(rb"\w+")
 #: Module of the in-job library that torch calls when it is imported (`torchyard.injob.entry_points`).
 _ENTRY_POINTS = "torchyard_entry_points"
 _IMPORT = re.compile(rb"^[ \t]*(?:from[ \t]+(\w+)|import[ \t]+([\w., \t]+))", re.MULTILINE)
@@ -59,9 +67,11 @@ def parse(words: Sequence[str], interpreter: str, options: Sequence[str]) -> Com
     return Command(tuple(words), how, words[at], tuple(words[at + 1 :]))
 
 
-def needs_new_interpreter(command: Command, loaded: frozenset[str]) -> str | None:
+def needs_new_interpreter(
+    command: Command, loaded: frozenset[str], variables: Collection[str] = frozenset()
+) -> str | None:
     """Return why a command has to be executed after all; `loaded` has the names of the modules that are loaded here,
-    and would not come from the program's own folder.
+    and would not come from the program's own folder, `variables` those that were looked up meanwhile.
     """
     if not _is_script(command):
         return "it is no file of Python source"
@@ -78,7 +88,16 @@ def needs_new_interpreter(command: Command, loaded: frozenset[str]) -> str | Non
         return "it is too large to be looked through"
     if _DOTENV.search(text) or (_ENVIRON.search(text) and _SETTING.search(text)):
         return "it may set variables that torch reads when it is imported"
-    return None
+    late = _may_set(text, variables)
+    return f"it may set {late}, which a module reads when it is imported" if late else None
+
+
+def _may_set(text: bytes, variables: Collection[str]) -> str | None:
+    """The first of the variables that is named otherwise than to look at it."""
+    if not variables or not _ENVIRON.search(text):
+        return None
+    words = set((_WORD if _UPDATE.search(text) else _QUOTED).findall(_LOOKED_AT.sub(b"", text)))
+    return min((name for name in variables if name.encode(errors="surrogateescape") in words), default=None)
 
 
 def _is_script(command: Command) -> bool:

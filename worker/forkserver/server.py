@@ -11,11 +11,10 @@ import signal
 import socket
 import sys
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import Any, NoReturn
 
-from worker.forkserver import packages, program, ranks, reaper
+from worker.forkserver import packages, preload, program, ranks, reaper
 from worker.forkserver.title import RESERVED, ProcessTitle
 from worker.shim import elastic, rank
 from worker.shim import server as shims
@@ -54,18 +53,25 @@ class ForkServer:
         self._title = ProcessTitle()
         self._at_start = {name.partition(".")[0] for name in at_start} | set(sys.builtin_module_names)
         self._loaded = frozenset[str]()
+        self._preload = preload.Preload()
         self._extended = False
         #: What is told of the installed packages.
         self._packages: Json = {}
         #: Folder of the marks of the rank that this process has become the wrapper of.
         self._marks = ""
 
-    def load(self) -> Json:
-        """Import the modules and try a child; return what the answer tells. Raises UnfitError and ImportError."""
+    def load(self, learnt: Sequence[str]) -> Json:
+        """Import the modules, and those that were learnt, and try a child; return what the answer tells.
+
+        Raises UnfitError and ImportError.
+        """
         site = [path for path in sys.path if os.path.isdir(path)]
         stamps = packages.stamps(site, [])
         for name in MODULES:
             _load(name)
+        self._preload.load(learnt)
+        if self._preload.count and preload.forked_threads() > 1:
+            raise UnfitError("what was learnt has left threads")
         self._extended = program.forget_extension()
         gc.collect()
         gc.freeze()
@@ -74,7 +80,7 @@ class ForkServer:
         files = sorted(filter(None, (getattr(sys.modules.get(name), "__file__", None) for name in tops)))
         _try_child()
         self._packages = {"folders": site, "files": files, "stamps": [*stamps, *packages.stamps([], files)]}
-        return self._packages
+        return self._packages | {"struck": self._preload.struck, "preloaded": self._preload.count}
 
     def serve(self, requests: socket.socket) -> None:
         """Fork a child for each request, until the other end is closed. Raises `Successor` in each child.
@@ -144,42 +150,32 @@ class ForkServer:
     def _command(self, words: list[str], marks: str) -> program.Command | None:
         """The command, if it can be run without executing it; else it is noted among the marks why not."""
         command = program.parse(words, sys.executable, self.options)
-        why = "it is no Python" if command is None else program.needs_new_interpreter(command, self._loaded)
+        why = "it is no Python" if command is None else self._why_executed(command)
         if why is None:
             return command
         rank.note_start(marks, int(os.environ.get("RANK", "0")), {"cold": f"its program was executed: {why}"})
         return None
 
+    def _why_executed(self, command: program.Command) -> str | None:
+        return program.needs_new_interpreter(command, self._loaded, self._preload.variables)
+
 
 def _load(name: str) -> None:
     """Import a module. Raises UnfitError if it leaves anything that forked processes must not share."""
-    before, opened = _threads(), _open_files()
+    before, opened = preload.threads(), preload.open_files()
     try:
         importlib.import_module(name)
     except ImportError:
         if name != _MAY_START_THREADS:
             raise
-    if name != _MAY_START_THREADS and _threads() > before:
+    if name != _MAY_START_THREADS and preload.threads() > before:
         raise UnfitError(f"{name} starts threads when it is imported")
     # Of a GPU's driver, for one: CUDA cannot be used in a process that is forked after it was initialised.
-    kept = sorted(_open_files() - opened)
+    kept = sorted(preload.open_files() - opened)
     if kept:
         raise UnfitError(f"{name} keeps {kept[0]} open when it is imported")
-    with suppress(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+    if preload.starts_processes():
         raise UnfitError(f"{name} starts processes when it is imported")
-
-
-def _open_files() -> set[str]:
-    found = set()
-    for name in os.listdir("/proc/self/fd"):
-        with suppress(OSError):  # that by which the folder was read
-            found.add(os.readlink(f"/proc/self/fd/{name}"))
-    return found
-
-
-def _threads() -> int:
-    return len(os.listdir("/proc/self/task"))
 
 
 def _try_child() -> None:
@@ -211,7 +207,9 @@ def run_from_bottom(function: Any) -> None:
 
 
 def main(arguments: Sequence[str], options: Sequence[str], at_start: Iterable[str]) -> None:
-    """``<options of this interpreter> <descriptor of the socket> <padding>``: answers once, then serves."""
+    """``<options of this interpreter> <descriptor of the socket> <padding>``: hears the names of modules that were
+    learnt, answers once, then serves.
+    """
     requests = socket.socket(fileno=int(arguments[0]))
     server = ForkServer(options, at_start)
     os.environ.pop(RESERVED)
@@ -219,7 +217,9 @@ def main(arguments: Sequence[str], options: Sequence[str], at_start: Iterable[st
     for name in [name for name in sys.modules if name.partition(".")[0] == "worker"]:
         del sys.modules[name]
     try:
-        told = server.load()
+        with requests.makefile("rb") as asked:  # nothing more comes before the answer
+            learnt = json.loads(asked.readline() or b"[]")
+        told = server.load(learnt)
     except (ImportError, UnfitError) as error:
         told = {"unfit": str(error)}
     requests.sendall(json.dumps(told).encode() + b"\n")

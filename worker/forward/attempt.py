@@ -16,7 +16,7 @@ The end goes in this order, for people and for the next job in the queue alike:
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
@@ -111,6 +111,8 @@ class FollowerTools:
     user_disk: UserDisk = field(default_factory=UserDisk)
     #: What is installed for the interpreters of jobs.
     environments: EnvironmentReader = field(default_factory=EnvironmentReader)
+    #: Learns from an attempt that has ended, by its ``launch.json`` and its owner's uid.
+    learn: Callable[[Mapping[str, Any], AttemptFolder, int], None] = lambda _launch, _folder, _owner: None
 
 
 class Follower:
@@ -284,10 +286,16 @@ class Follower:
     def _end(self) -> float:
         """Nobody writes any more."""
         self._close_watch()
+        self._learn()
         self._ended = True
         for stream in (*self._streams, self._environment_stream):
             stream.drained = False
         return self._enter(self._drain)
+
+    def _learn(self) -> None:
+        launch = self._launch()
+        if launch:
+            self._tools.learn(launch, self._folder, self._owner())
 
     def _close_watch(self) -> None:
         if self._watch is not None:

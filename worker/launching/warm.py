@@ -4,6 +4,7 @@ A server stands for one interpreter, its options and the whole environment that 
 differs from one attempt to the next and is not read by anything that a server imports.
 """
 
+import hashlib
 import json
 import logging
 import os
@@ -14,15 +15,18 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from torchyard.ids import AttemptId
 from torchyard.spec import Resources
 from worker import forkserver, shim
+from worker.attempts.folder import AttemptFolder
 from worker.exceptions import UnusableError
-from worker.forkserver import packages, program, title
+from worker.forkserver import packages, preload, program, title
+from worker.launching.learnt import LearntModules, read_told
 from worker.launching.shims import request
 from worker.limits.node import NodeLimits, end_groups
 from worker.shim.lent import READY
@@ -32,14 +36,6 @@ logger = logging.getLogger(__name__)
 MAIN: Final = Path(forkserver.__file__).parent / "__main__.py"
 DROP: Final = Path(shim.__file__).parent / "drop.py"
 _ELASTIC: Final = str(Path(shim.__file__).parent / "elastic.py")
-#: Variables that each attempt has its own of: none of them is read by what a server imports.
-_OWN: Final = frozenset(
-    {
-        *("TMPDIR", "TORCHINDUCTOR_CACHE_DIR", "GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME"),
-        *("NCCL_SOCKET_IFNAME", "MLFLOW_TRACKING_URI", "MLFLOW_RUN_ID", "TRACKIO_DIR", "WANDB_RUN_ID", "WANDB_RESUME"),
-    }
-)
-_OWN_PREFIX: Final = "TORCHYARD_"
 #: Seconds after a start from nothing until its server is made: the start itself needs the cores first.
 DELAY_S: Final = 10.0
 #: Seconds that a server may take to load, and to answer.
@@ -80,6 +76,11 @@ class ServerKey:
     environment: tuple[tuple[str, str], ...]
     account: JobAccount | None = None
     """None: the worker's own."""
+
+    @property
+    def digest(self) -> str:
+        """A name for it, from which nothing of the environment can be read."""
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
 
 
 def never_warm(launch: Mapping[str, Any]) -> str:
@@ -136,7 +137,7 @@ def _is_own(name: str, value: str) -> bool:
     # What asks for GPUs when it is imported must find what the job finds: none, or some. If some, it opens the driver's
     # files, and the server is unfit.
     which = name == "CUDA_VISIBLE_DEVICES" and value != ""
-    return which or name in _OWN or name.startswith(_OWN_PREFIX)
+    return which or name in preload.OWN or name.startswith(preload.OWN_PREFIX)
 
 
 @dataclass(kw_only=True)
@@ -145,6 +146,8 @@ class _Server:
     requests: socket.socket
     told: Mapping[str, Any]
     used: float
+    learnt: frozenset[str] = frozenset()
+    """The modules that it was to load besides."""
     limits: Mapping[str, Any] = field(default_factory=dict)
     """Its groups, if it runs as another account than the worker."""
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -198,6 +201,8 @@ class ForkServers:
     """File of what those of the worker's own account say."""
     limits: NodeLimits = field(default_factory=NodeLimits)
     """What servers of other accounts may use of the node: they run what these have installed."""
+    learnt: LearntModules = field(default_factory=LearntModules)
+    """What jobs have imported."""
     clock: Callable[[], float] = time.monotonic
     budget: int = field(default_factory=lambda: int(BUDGET * _memory("MemTotal")))
     _servers: dict[ServerKey, _Server] = field(default_factory=dict, repr=False)
@@ -270,7 +275,10 @@ class ForkServers:
             server = self._servers.get(key)
         if server is None:
             return None
-        if server.process.poll() is not None or server.changed():
+        changed = server.changed()
+        if changed:
+            self.learnt.forgive(key.digest)
+        if changed or server.process.poll() is not None:
             self._retire(key, server)
             return None
         server.used = self.clock()
@@ -280,10 +288,24 @@ class ForkServers:
         """Return whether there is a server for a key."""
         return self._of(key) is not None
 
-    def want(self, key: ServerKey, delay: float = DELAY_S) -> None:
-        """Make a server for a key a little later, unless there is one or it cannot be shared."""
+    def learn(self, record: Mapping[str, Any], folder: AttemptFolder, owner: int) -> None:
+        """Have the next jobs of its environment find loaded what an attempt that has ended has imported.
+
+        Its server is made anew a little later, if there is one that lacks any of that.
+        """
+        key = key_of(record)
+        if key is None:
+            return
+        self.learnt.take(key.digest, read_told(folder, owner))
         with self._lock:
-            if key in self._servers or self._wanted.get(key, 0.0) > self.clock():
+            server = self._servers.get(key)
+        if server is not None and not server.learnt.issuperset(self.learnt.wanted(key.digest)):
+            self.want(key, anew=True)
+
+    def want(self, key: ServerKey, delay: float = DELAY_S, *, anew: bool = False) -> None:
+        """Make a server for a key a little later, unless it cannot be shared or there is one; `anew`: also then."""
+        with self._lock:
+            if (key in self._servers and not anew) or self._wanted.get(key, 0.0) > self.clock():
                 return
             self._wanted[key] = self.clock() + UNFIT_S
         timer = threading.Timer(delay, self.make, [key])
@@ -294,15 +316,22 @@ class ForkServers:
         """Make a server now; False if its interpreter cannot be shared, or after `close`."""
         if self._closed.is_set():
             return False
+        names = self.learnt.wanted(key.digest)
         try:
-            made = self._started(key)
+            made = self._started(key, names)
         except (OSError, ValueError, UnusableError) as error:
+            if names:
+                self.learnt.strike(
+                    key.digest, dict.fromkeys(names, f"no server could be made with what was learnt: {error}")
+                )
+                return self.make(key)
             logger.warning("%s gets no fork server: %s", key.interpreter, error)
             with self._lock:
                 self._unfit[key] = f"its interpreter cannot be shared: {error}"
             return False
         with self._lock:
-            needed = not self._closed.is_set() and key not in self._servers
+            before = self._servers.get(key)
+            needed = not self._closed.is_set() and (before is None or made.learnt != before.learnt)
             if needed:
                 self._servers[key] = made
                 self._unfit.pop(key, None)
@@ -310,12 +339,17 @@ class ForkServers:
         if not needed:  # any more: all have ended, or another was made meanwhile
             made.end()
             return not self._closed.is_set()
+        if before is not None:
+            with before.lock:
+                before.end()
         logger.info("jobs of %s start warm from now on", key.interpreter)
         self.trim()
         return True
 
-    def _started(self, key: ServerKey) -> _Server:
-        """Start a server and wait until it has loaded; raises ValueError with the reason when it cannot serve."""
+    def _started(self, key: ServerKey, names: Sequence[str]) -> _Server:
+        """Start a server and wait until it has loaded, these modules besides; raises ValueError with the reason when
+        it cannot serve.
+        """
         ours, theirs = socket.socketpair()
         limits: Mapping[str, Any] = {}
         with theirs:
@@ -330,14 +364,22 @@ class ForkServers:
                 limits = self.limits.create(name, Resources(gpus=0, memory=MEMORY))
                 process = _dropped(command, environment, theirs.fileno(), key.account, limits["groups"])
         server = _Server(process=process, requests=ours, told={}, used=self.clock(), limits=limits)
+        server.learnt = frozenset(names)
         try:
             ours.settimeout(LOAD_S)
+            with suppress(BrokenPipeError):  # it has ended, as its silence tells next
+                ours.sendall(json.dumps(names).encode() + b"\n")
             with ours.makefile("rb") as answers:
                 told = json.loads(answers.readline(TOLD) or b'{"unfit": "it ended while it loaded"}')
             ours.settimeout(None)
             if "unfit" in told:
                 raise ValueError(str(told["unfit"])[:WORDS])
             # A server of another account looks for changed packages itself, and root looks at nothing that it names.
+            if not isinstance(told, dict):
+                raise TypeError
+            self._take_struck(key, names, told)
+            if names and server.memory() > self.budget:
+                raise ValueError("it takes more memory than all servers may")
             server.told = told if key.account is None else {"folders": [], "files": [], "stamps": []}
         except BaseException as error:
             server.end()
@@ -345,6 +387,17 @@ class ForkServers:
                 raise ValueError("it does not answer as it should") from error
             raise
         return server
+
+    def _take_struck(self, key: ServerKey, names: Sequence[str], told: Mapping[str, Any]) -> None:
+        """Strike off what a server did not load, and say so."""
+        if not names:
+            return
+        self.learnt.strike(key.digest, told.get("struck"))
+        struck, count = self.learnt.struck(key.digest), told.get("preloaded")
+        if isinstance(count, int):
+            logger.info("%s: %d modules are loaded ahead, as jobs have imported them", key.interpreter, count)
+        for name in (name for name in names if name in struck):
+            logger.info("%s: %s is not loaded ahead: %s", key.interpreter, name, struck[name])
 
     def _executed(
         self, command: list[str], environment: Mapping[str, str], descriptors: list[int]

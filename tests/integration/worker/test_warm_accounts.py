@@ -320,6 +320,21 @@ def test_a_server_has_its_account_and_no_more(team: Team) -> None:
     assert server.process.pid in {int(pid) for group in server.limits["groups"] for pid in procs(group)}
 
 
+def test_what_jobs_have_imported_is_loaded_by_their_accounts_server_alone(team: Team) -> None:
+    folder, _ = team.cold.run(**team.given("import torch\n", {"env": {"LEARNS": "1"}}))
+    record, key = folder.read_launch() or {}, team.key(folder)
+    mark = folder.at(layout.MARKS) / layout.imported_mark(0)
+    assert mark.stat().st_uid == team.who.pw_uid
+    mark.write_text("os; evil\n../evil\nnowhere_at_all\n" + "own " * 9 + "\nunfinished")
+    team.servers.learn(record, folder, os.getuid())  # whose file it is not
+    assert team.servers.learnt.wanted(key.digest) == []
+    team.servers.learn(record, folder, team.who.pw_uid)
+    assert team.servers.learnt.wanted(key.digest) == ["nowhere_at_all"]
+    assert team.servers.make(key), team.servers._unfit
+    assert team.servers.learnt.struck(key.digest) == {"nowhere_at_all": "it is not installed"}
+    assert team.servers.learnt.wanted(replace(key, account=None).digest) == []
+
+
 def procs(group: str) -> list[str]:
     return Path(group, "cgroup.procs").read_text().split()
 
@@ -330,6 +345,7 @@ import json, os, socket, sys, time
 if sys.argv[0].endswith('forkserver/__main__.py'):
     import socket
     requests = socket.socket(fileno=int(sys.argv[2]))
+    while requests.recv(1) != b"\\n": pass
     requests.sendall(json.dumps({"folders": ["/"], "files": [], "stamps": []}).encode() + b"\\n")
     foreign, how = open(os.environ['FOREIGN']).read().split()
     while True:

@@ -26,6 +26,7 @@ ALLOWED = {
             "forkserver/title",
             "forward/blobs",
             "launching/environment",
+            "launching/learnt",
             "launching/rendezvous",
             "launching/shims",
             "launching/warm",

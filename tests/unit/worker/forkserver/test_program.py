@@ -95,3 +95,41 @@ def test_a_module_that_is_installed_is_not_looked_through(tmp_path: Path, monkey
     monkeypatch.chdir(tmp_path)
     command = Command((sys.executable, "-m", "json.tool"), "-m", "json.tool", ())
     assert program.needs_new_interpreter(command, frozenset({"json"})) is None
+
+
+VARIABLES = frozenset({"HF_HOME", "CI", "HOME"})
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import os\nos.environ['HF_HOME'] = '/x'\nimport transformers",
+        "import os\nos.environ.setdefault('HF_HOME', '/x')",
+        "import os\nos.environ.update(HF_HOME='/x')",
+        "import os\nos.environ.pop('HF_HOME')",
+        "import os\nfor name in ['HF_HOME']:\n    os.environ[name] = '/x'",
+        "import os\nos.putenv('CI', '1')",
+        "import os\nos.environ[ 'CI' ]='1'",
+    ],
+)
+def test_a_program_that_may_set_what_a_learnt_module_has_read_is_executed(tmp_path: Path, code: str) -> None:
+    assert "which a module reads" in (learnt_reason(tmp_path, code) or "")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import os\nprint(os.environ['HOME'], os.environ.get('CI'), os.getenv('HF_HOME', ''))",
+        "import os\nprint('HF_HOME' in os.environ, os.environ['CI'] == '1')",
+        "import os\nCI = 1\nos.environ['MINE'] = '2'",
+        "print('HF_HOME')",
+    ],
+)
+def test_a_program_that_looks_at_it_is_not(tmp_path: Path, code: str) -> None:
+    assert learnt_reason(tmp_path, code) is None
+
+
+def learnt_reason(folder: Path, code: str) -> str | None:
+    path = folder / "train.py"
+    path.write_text(code)
+    return program.needs_new_interpreter(Command(("python", str(path)), "", str(path), ()), frozenset(), VARIABLES)

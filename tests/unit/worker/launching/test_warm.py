@@ -1,12 +1,17 @@
+import os
+import threading
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from torchyard.injob import layout
 from worker import shim
+from worker.attempts.folder import AttemptFolder
 from worker.forkserver import title
 from worker.launching import warm
+from worker.launching.learnt import Told
 from worker.launching.warm import ForkServers, JobAccount, ServerKey, key_of, never_warm
 
 ELASTIC = str(Path(shim.__file__).parent / "elastic.py")
@@ -132,7 +137,7 @@ def test_none_is_made_after_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         def end(self) -> None:
             ended.append(self)
 
-    def started(_self: ForkServers, _key: ServerKey) -> Made:
+    def started(_self: ForkServers, _key: ServerKey, _names: list[str]) -> Made:
         servers.close()  # while it is made
         return Made()
 
@@ -141,3 +146,69 @@ def test_none_is_made_after_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert len(ended) == 1
     assert not servers.make(key)
     assert len(ended) == 1
+
+
+class Loaded:
+    """A server that has loaded these modules, and answers."""
+
+    def __init__(self, names: list[str]) -> None:
+        self.learnt = frozenset(names)
+        self.lock = threading.Lock()
+        self.used = float("inf")
+        self.process: Any = SimpleNamespace(poll=lambda: None)
+        self.ended = False
+
+    def end(self) -> None:
+        self.ended = True
+
+    def memory(self) -> int:
+        return 0
+
+    def changed(self) -> bool:
+        return False
+
+
+def test_a_server_that_lacks_what_a_job_has_imported_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(warm.threading, "Timer", lambda _, make, words: Timer(make, words))
+    monkeypatch.setattr(ForkServers, "_started", lambda _self, _key, names: Loaded(names))
+    servers = ForkServers(log=tmp_path / "log")
+    record = launch([*AGENT, PYTHON, "-u", "a.py"])
+    key = key_of(record)
+    assert key is not None
+    folder = AttemptFolder(tmp_path, "att-1")
+    folder.at(layout.MARKS).mkdir(parents=True)
+    mark = folder.at(layout.MARKS) / layout.imported_mark(0)
+    servers.learn(record, folder, os.getuid())
+    assert not servers.has(key)
+    assert servers.make(key)
+    for names, lacks in ((["tidy"], True), (["tidy"], False), (["tidy", "other"], True), ([], False)):
+        before: Any = servers._servers[key]
+        mark.write_text("".join(f"{name}\n" for name in names))
+        servers.learn(record, folder, os.getuid())
+        assert (servers._servers[key] is not before, before.ended) == (lacks, lacks)
+    assert servers._servers[key].learnt == {"tidy", "other"}
+
+
+def test_without_what_was_learnt_a_server_is_made_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def started(_self: ForkServers, _key: ServerKey, names: list[str]) -> Loaded:
+        if names:
+            raise ValueError("it ended while it loaded")
+        return Loaded(names)
+
+    monkeypatch.setattr(ForkServers, "_started", started)
+    servers = ForkServers(log=tmp_path / "log")
+    key = ServerKey(interpreter=PYTHON, options=(), environment=())
+    servers.learnt.take(key.digest, Told(installed=("tidy",)))
+    assert servers.make(key)
+    assert servers.learnt.wanted(key.digest) == []
+    assert "it ended while it loaded" in servers.learnt.struck(key.digest)["tidy"]
+
+
+def test_a_digest_is_an_environments_own() -> None:
+    command = [*AGENT, PYTHON, "-u", "a.py"]
+    keys = [key_of(launch(command)), key_of(launch(command, HF_HOME="/secret")), key_of(launch(command, uid=1000))]
+    digests = {key.digest for key in keys if key is not None}
+    assert len(digests) == 3
+    assert not any("secret" in digest for digest in digests)
