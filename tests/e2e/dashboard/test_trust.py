@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.support import live
+from tests.support import live, scripted
 from tests.support.live import Live
 from tests.support.scripted import Agent
 
@@ -35,21 +35,37 @@ def test_a_stopped_service_is_told_and_what_it_said_is_greyed(
 ) -> None:
     with live.process(database_url, yard_home) as (service, url):
         token = (yard_home / "admin.token").read_text().strip()
-        with live.connect(url, token) as client:
-            spec = {"name": "resnet", "command": ["train.py"], "resources": {"gpus": 1}}
-            client.post("/api/v1/jobs", json=spec).raise_for_status()
+        node_token = (yard_home / "node.token").read_text().strip()
+        with live.connect(url, token) as client, scripted.connected(url, node_token) as node:
+            for name in ("digits", "resnet"):
+                spec = {"name": name, "command": ["train.py"], "resources": {"gpus": 4}}
+                client.post("/api/v1/jobs", json=spec).raise_for_status()
+            node.start()
         with signed_in(browser, url, token) as page:
-            main = page.locator("main")
             expect(page.get_by_role("button", name="Waiting 1", exact=True)).to_be_visible()
+            job = page.context.new_page()
+            job.goto("/jobs/1")
+            state = job.locator("main .chip").first
+            expect(state).to_have_text("running")
+            pages = (page, job)
             service.send_signal(signal.SIGSTOP)
             try:
-                expect(page.get_by_role("status").filter(has_text=OUTAGE)).to_contain_text("What is shown is from")
-                expect(main).to_have_attribute("data-stale", "true")
-                expect(main).to_have_css("opacity", "0.6")
+                for each in pages:
+                    expect(told(each)).to_contain_text("What is shown is from")
+                    expect(each.locator("main")).to_have_attribute("data-stale", "true")
+                    expect(each.locator("main")).to_have_css("opacity", "0.6")
+                    expect(each.locator("main")).to_have_css("filter", "grayscale(1)")  # no green
+                expect(state.locator("i")).to_have_css("animation-name", "none")
             finally:
                 service.send_signal(signal.SIGCONT)
-            expect(page.get_by_role("status").filter(has_text=OUTAGE)).to_be_hidden()
-            expect(main).not_to_have_attribute("data-stale", "true")
+            for each in pages:
+                expect(told(each)).to_be_hidden()
+                expect(each.locator("main")).not_to_have_attribute("data-stale", "true")
+                expect(each.locator("main")).to_have_css("filter", "none")
+
+
+def told(page: Page) -> Locator:
+    return page.get_by_role("status").filter(has_text=OUTAGE)
 
 
 def test_what_was_never_answered_is_unknown_and_not_zero(page: Page, submit: Callable[..., dict[str, Any]]) -> None:

@@ -127,7 +127,7 @@ function words(split: number | null, shape: Shape): string {
 
 function steps(value: number): string {
   if (!Number.isInteger(value)) return "";
-  return Math.abs(value) >= 10_000 ? `${tick(value / 1000)}k` : String(value);
+  return Math.abs(value) >= 10_000 ? `${tick(value / 1000)}k` : tick(value);
 }
 
 /** A little room above and below, also around a flat line. */

@@ -12,6 +12,7 @@ import type { Flag } from "../charts/options";
 import { acrossRanks, splice } from "../lib/buckets";
 import { type ChartGroup, type ChartSection, groupSeries, sectionsOf } from "../lib/chartGroups";
 import { type ChartChange, type ChartSettings, MAX_SMOOTHING, toggled } from "../lib/chartSettings";
+import { fixed } from "../lib/format";
 import { wordsOf } from "../lib/metricNames";
 import { type Axis, firstTime, placeOfStep } from "../lib/series";
 import { Notice } from "../ui/Notice";
@@ -134,7 +135,7 @@ function Tools({ groups, settings, onChange }: ToolsProps) {
           <Slider.Track className="slider-track"><Slider.Range className="slider-range" /></Slider.Track>
           <Slider.Thumb className="slider-thumb" aria-label={t`Smoothing`} />
         </Slider.Root>
-        <span className="num">{smooth.toFixed(2)}</span>
+        <span className="num">{fixed(smooth, 2)}</span>
       </div>
       {ranked.length > 0 && (
         <Segments label={t`Ranks`} options={RANKS} value={ranks} onChange={(key) => onChange({ ranks: key })} />

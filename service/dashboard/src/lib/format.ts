@@ -14,23 +14,41 @@ export function bytes(value: number): string {
     unit += 1;
   }
   const digits = unit === 0 || scaled >= 100 ? 0 : 1;
-  return `${scaled.toFixed(digits)} ${UNITS[unit] ?? ""}`;
+  return `${fixed(scaled, digits)} ${UNITS[unit] ?? ""}`;
 }
 
 /** A metric's value, as sent: numbers with four significant digits, `nan`, `inf` and `-inf` as they are. */
 export function metric(value: number | string): string {
   if (typeof value === "string") return value;
-  if (value === 0) return "0";
-  const size = Math.abs(value);
-  if (size < 1e-3 || size >= 1e6) return value.toExponential(2);
-  if (Number.isInteger(value)) return String(value);
-  return value.toPrecision(4);
+  if (isExtreme(value)) return scientific(value, 2);
+  if (Number.isInteger(value) || Math.abs(value) >= 1e4) return fixed(value, 0);
+  return written(value, { minimumSignificantDigits: 4, maximumSignificantDigits: 4 });
 }
 
 /** A number on an axis: as short as it can be told. */
 export function tick(value: number): string {
+  return isExtreme(value) ? scientific(value, 1) : written(value, { maximumSignificantDigits: 4 });
+}
+
+/** Whether it is told shortest as digits and a power of ten. */
+function isExtreme(value: number): boolean {
   const size = Math.abs(value);
-  return size !== 0 && (size < 1e-3 || size >= 1e6) ? value.toExponential(1) : String(Number(value.toPrecision(4)));
+  return size !== 0 && (size < 1e-3 || size >= 1e6);
+}
+
+/** `3.00e-5`, in the manner of programs but for the sign between its digits. */
+function scientific(value: number, digits: number): string {
+  const [mantissa, exponent] = value.toExponential(digits).split("e");
+  return `${fixed(Number(mantissa), digits)}e${exponent ?? ""}`;
+}
+
+/** A number with so many digits behind its decimal sign, and no groups before it. */
+export function fixed(value: number, digits: number): string {
+  return written(value, { minimumFractionDigits: digits, maximumFractionDigits: digits });
+}
+
+function written(value: number, form: Intl.NumberFormatOptions): string {
+  return formatOf(Intl.NumberFormat, { useGrouping: false, ...form }).format(value);
 }
 
 /** A count with its digits in groups: `1,200`. */
@@ -46,12 +64,12 @@ export function list(words: readonly string[]): string {
 /** GPU-hours, with as many digits as tell something. */
 export function hours(value: number): string {
   if (value >= 100) return number(Math.round(value));
-  return value === 0 ? "0" : value < 0.01 ? "<0.01" : value.toFixed(value < 1 ? 2 : 1);
+  return value === 0 ? "0" : value < 0.01 ? `<${fixed(0.01, 2)}` : fixed(value, value < 1 ? 2 : 1);
 }
 
 /** A share from 0 to 1 in percent. */
 export function percent(share: number): string {
-  return share > 0 && share < 0.01 ? "<1 %" : `${Math.round(share * 100)} %`;
+  return share > 0 && share < 0.01 ? "<1 %" : `${fixed(share * 100, 0)} %`;
 }
 
 /** Its first letter in upper case. */

@@ -15,7 +15,7 @@ const percent = (value: number) => `${Math.round(value)} %`;
 const GAUGES: readonly { title: string; match: RegExp; words: (value: number) => string }[] = [
   { title: t`GPU utilisation`, match: /^gpu\.\d+\.utilization$/, words: percent },
   { title: t`GPU memory`, match: /^gpu\.\d+\.memory_used$/, words: bytes },
-  { title: t`GPU temperature`, match: /^gpu\.\d+\.temperature$/, words: (value) => `${Number(value.toFixed(1))} °C` },
+  { title: t`GPU temperature`, match: /^gpu\.\d+\.temperature$/, words: (value) => `${number(Math.round(value * 10) / 10)} °C` },
   { title: t`GPU power`, match: /^gpu\.\d+\.power$/, words: (value) => `${number(Math.round(value))} W` },
   { title: t`Processor`, match: /^cpu\.(?:percent|\d+\.utilization)$/, words: percent },
   { title: t`Memory`, match: /^memory\.used$|^cpu\.\d+\.memory_used$/, words: bytes },

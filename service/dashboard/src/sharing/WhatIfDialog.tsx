@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "react";
 
 import { useWhatIf } from "../api/sharing";
 import type { Policy, PolicyOutcome, WhatIfAnswer } from "../api/types";
-import { percent } from "../lib/format";
+import { fixed, percent } from "../lib/format";
 import { draftOf, policyOf } from "../lib/policy";
 import { duration } from "../lib/time";
 import { Dialog } from "../ui/Dialog";
@@ -25,7 +25,7 @@ const FIGURES: readonly { label: string; of: (found: PolicyOutcome) => string }[
   { label: t`Idle, though wanted`, of: (found) => percent(found.avoidable_idle) },
   { label: t`Idle, kept for a job`, of: (found) => percent(found.kept_idle) },
   { label: t`Idle, reserved for others`, of: (found) => percent(found.reserved_idle) },
-  { label: t`Fairness over users (1: even)`, of: (found) => found.jain.toFixed(2) },
+  { label: t`Fairness over users (1: even)`, of: (found) => fixed(found.jain, 2) },
   { label: t`Jobs stopped for others`, of: (found) => String(found.preemptions) },
   { label: t`Jobs put back to start over`, of: (found) => String(found.restarts) },
 ];

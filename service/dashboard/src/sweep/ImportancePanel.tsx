@@ -3,7 +3,7 @@ import { Trans } from "@lingui/react/macro";
 import { useMemo } from "react";
 
 import type { Job } from "../api/types";
-import { percent } from "../lib/format";
+import { fixed, percent } from "../lib/format";
 import { FEWEST, type Importance, importance } from "../lib/importance";
 import { Panel } from "../ui/Panel";
 
@@ -69,7 +69,7 @@ export function ImportancePanel({ trials, names, metric }: Props) {
 /** What larger values of the parameter go with. */
 function direction({ correlation, chance }: Importance, metric: string): string {
   if (correlation === null) return "–";
-  const rho = correlation.toFixed(2).replace("-", "−");
+  const rho = fixed(correlation, 2).replace("-", "−");
   if (chance || Math.abs(correlation) < 0.3) return t`Spearman’s ρ ${rho}`;
   return correlation > 0 ? t`higher ${metric} (Spearman’s ρ ${rho})` : t`lower ${metric} (Spearman’s ρ ${rho})`;
 }
