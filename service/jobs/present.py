@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Select, and_, bindparam, case, func, select
+from sqlalchemy import Connection, Select, and_, bindparam, case, func, or_, select
 from sqlalchemy.orm import aliased
 
 from service.attempts import tracked
@@ -19,7 +19,7 @@ from service.infra.times import moment
 from service.lifecycle import outcome
 from service.storage import retention
 from torchyard import api
-from torchyard.ids import JobId
+from torchyard.ids import AttemptId, JobId
 from torchyard.spec import PRIORITY_RANK, Priority
 from torchyard.states import JOB_HOLDS_GPUS, AttemptState, JobState
 
@@ -209,10 +209,19 @@ def attempts(tx: Connection, job_id: JobId) -> list[api.Attempt]:
     query = select(Attempt.__table__).where(Attempt.job_id == job_id).order_by(Attempt.number)
     devices = _held_by(tx, Attempt.id, Attempt.job_id == job_id)
     members, lost = _members(tx, job_id), _lost_records(tx, job_id)
+    put_back = set(tx.scalars(put_back_attempts().where(Attempt.job_id == job_id)))
     return [
-        _attempt(row, members[row.id], devices.get(row.id, []), lost.get(row.id, 0))
+        _attempt(row, members[row.id], devices.get(row.id, []), lost.get(row.id, 0)).model_copy(
+            update={"put_back": row.id in put_back}
+        )
         for row in AttemptRecord.each(tx.execute(query))
     ]
+
+
+def put_back_attempts() -> Select[AttemptId]:
+    """Return the query for attempts that were put back; not those that ended by themselves before they were stopped."""
+    over = or_(Attempt.number < Job.attempt, Attempt.state == AttemptState.PREEMPTED)
+    return select(Attempt.id).join(Job, Job.id == Attempt.job_id).where(Attempt.number <= Job.restarts, over)
 
 
 def _lost_records(tx: Connection, job_id: JobId) -> dict[str, int]:

@@ -24,11 +24,11 @@ from sqlalchemy import Connection, exists, func, select
 from service.accounting import accounts, policy_settings
 from service.accounting.policy_settings import current_policy
 from service.db.engine import Database
-from service.db.models import Attempt, Checkpoint, Device, Job, User
+from service.db.models import Attempt, Checkpoint, Device, Job, Project, User
 from service.db.records.record import Record
 from service.db.records.spec import StoredSpec
 from service.errors import ProblemError, field_problem
-from service.jobs.present import PRIORITIES
+from service.jobs.present import PRIORITIES, put_back_attempts
 from service.nodes import reservations
 from torchyard.api.sharing import Entitlement, PolicyOutcome, UserOutcome, WhatIf, WhatIfAnswer
 from torchyard.export import history
@@ -59,6 +59,7 @@ class _EndedJob(Record):
     total_steps: int | None
     held_us: int
     saves: bool
+    project_restarts: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,14 +127,16 @@ def _setting(tx: Connection, since_us: int, now: int) -> _Setting:
 def _jobs(tx: Connection, since_us: int) -> list[TraceRow]:
     ran = (
         select(Attempt.job_id, func.sum(Attempt.ended_us - Attempt.started_us).label("held_us"))
-        .where(Attempt.ended_us > Attempt.started_us)
+        .where(Attempt.ended_us > Attempt.started_us, Attempt.id.not_in(put_back_attempts()))
         .group_by(Attempt.job_id)
         .subquery()
     )
     saves = exists().where(Checkpoint.job_id == Job.id).label("saves")
+    allowed = Project.restarts.label("project_restarts")
     query = (
-        select(*_EndedJob.columns(Job, User.name.label("user"), ran.c.held_us, saves))
+        select(*_EndedJob.columns(Job, User.name.label("user"), ran.c.held_us, saves, allowed))
         .join(User, User.id == Job.user_id)
+        .join(Project, Project.name == Job.project)
         .join(ran, ran.c.job_id == Job.id)
         .where(Job.state.in_(list(JOB_FINAL)), Job.created_us >= since_us)
         .order_by(Job.number.desc())
@@ -151,7 +154,7 @@ def _row(job: _EndedJob) -> TraceRow:
         project=job.project,
         priority=PRIORITIES[job.priority].value,
         stoppable=int(job.spec.stoppable(saves=job.saves)),
-        restartable=int(job.spec.starts_over),
+        restartable=int(job.spec.starts_over and (job.spec.restartable or job.project_restarts)),
         reports=int(job.total_steps is not None),
         gpu_share=job.spec.gpu_share or 0,
     )

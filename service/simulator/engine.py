@@ -253,7 +253,7 @@ class _Engine:
                 eligible_us=job.submit_us,
                 remaining=self._knowledge.of_new(job),
                 preemptible=job.stoppable,
-                restartable=self._trials and job.restartable and not job.stoppable,
+                restartable=self._restartable(job),
             )
             if self._strict and len(self._state.waiting) >= _WINDOW:
                 self._behind.append(waiting)
@@ -261,6 +261,10 @@ class _Engine:
                 self._state.put([waiting])
             self._next += 1
         return self._next > first
+
+    def _restartable(self, job: TraceJob) -> bool:
+        allowed = self._trials and job.project not in self._policy.no_restarts
+        return allowed and job.restartable and not job.stoppable
 
     def _decide(self, known: Ranking | None) -> None:
         """Decide until nothing more can start; `known` is the ranking of the jobs at this moment, if there is one."""

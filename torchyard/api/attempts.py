@@ -67,6 +67,8 @@ class Attempt(Resource):
     """Whether all that it left is stored or listed; until then files may still arrive."""
     carried_from: str | None = None
     """The attempt whose files it began with."""
+    put_back: bool = False
+    """It was put back after its trial: the job starts from the beginning, and what it did counts for nothing."""
 
 
 class StartStageName(StrEnum):

@@ -1,14 +1,14 @@
 """History of a box as a trace for `yard simulate`: who submitted what when, and how long it held its GPUs."""
 
 import csv
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, TextIO
 
 from torchyard.quantities import parse_size
 from torchyard.spec.restarts import starts_over
-from torchyard.states import JOB_FINAL
+from torchyard.states import JOB_FINAL, JobState
 
 if TYPE_CHECKING:
     from torchyard.api import Job
@@ -53,6 +53,8 @@ class ReservationRow:
 
 def rows(client: "Client") -> Iterator[TraceRow]:
     """Jobs that have ended and had held GPUs, newest first."""
+    forbidden = {project.name for project in client.projects() if not project.restarts}
+    forbidden.update(client.policy().no_restarts)
     for job in client.jobs(state=[state.value for state in JOB_FINAL]):
         if job.gpus and job.attempt and (held_s := _held_s(client, job)) is not None:
             yield TraceRow(
@@ -63,7 +65,7 @@ def rows(client: "Client") -> Iterator[TraceRow]:
                 project=job.project,
                 priority=job.priority.value,
                 stoppable=_stoppable(job),
-                restartable=int(starts_over(job.spec)),
+                restartable=_restartable(job, forbidden),
                 reports=int(job.progress is not None and job.progress.total_steps is not None),
                 gpu_share=parse_size(job.spec.get("resources", {}).get("gpu_share") or 0),
             )
@@ -74,12 +76,19 @@ def _stoppable(job: "Job") -> int:
     return int(job.storage.checkpoints > 0 if said is None else said)
 
 
+def _restartable(job: "Job", forbidden: Collection[str]) -> int:
+    """Return 1 for a job that may start over; only one that asks for it may in the forbidden projects."""
+    asks = job.spec.get("restartable") is True
+    return int(starts_over(job.spec) and (asks or job.project not in forbidden))
+
+
 def _held_s(client: "Client", job: "Job") -> float | None:
-    """Seconds that its attempts held GPUs together; None if it never ran."""
-    if job.attempt == 1:
+    """Seconds that its attempts held GPUs together, without trials that were thrown away; None if it never ran."""
+    if job.attempt == 1 and job.state is not JobState.CANCELLED:
         spells = [(job.started_at, job.ended_at)]
-    else:
-        spells = [(attempt.started_at, attempt.ended_at) for attempt in client.attempts(job.id)]
+    else:  # a job that was cancelled may have been put back before
+        attempts = client.attempts(job.id)
+        spells = [(attempt.started_at, attempt.ended_at) for attempt in attempts if not attempt.put_back]
     times = [seconds for start, end in spells if (seconds := _between(start, end)) is not None]
     return sum(times) if times else None
 

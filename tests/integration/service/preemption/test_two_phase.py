@@ -16,6 +16,7 @@ from service.db.models import Account, Attempt, Group, Job, Node, Output, Projec
 from service.db.records.attempts import PendingPreemption
 from service.db.unit_of_work import unit_of
 from service.infra.observability import Counters
+from service.jobs import present
 from service.scheduler.model.decisions import Cause, Preempt
 from service.scheduler.policy.decide import SchedulingPass
 from service.scheduler.policy.order import PERIOD_US
@@ -349,6 +350,8 @@ def test_a_new_job_is_tried_in_the_place_of_one_whose_trial_is_over(yard: Yard) 
     row = box.job_row(yard.db, job)
     assert (row.state, row.restarts, row.retries_used, row.preemptions) == (JobState.QUEUED, 1, 0, 0)
     assert (outputs(yard, job), check_sums(yard.db)) == (0, 0)
+    with yard.db.read() as tx:
+        assert [each.put_back for each in present.attempts(tx, JobId(job))] == [True]
     assert yard.run() == 1
     assert box.job_row(yard.db, new).state == JobState.ASSIGNED
     told = dict(box.events(yard.db, job))

@@ -1,8 +1,12 @@
 """A policy played over what has run here, by the real simulator; on both databases."""
 
+from typing import Any
+
 import pytest
+from sqlalchemy import insert, select, update
 
 from service.db.engine import Database
+from service.db.models import Attempt, Job, Project
 from service.errors import ProblemError
 from service.infra.times import moment
 from service.nodes import reservations
@@ -11,7 +15,9 @@ from tests.support import box
 from tests.support.box import GIB
 from tests.support.submissions import ADA
 from torchyard.api.sharing import NewReservation, WhatIf, WhatIfAnswer
+from torchyard.ids import new_id
 from torchyard.spec.policy import Order, Policy
+from torchyard.states import AttemptState
 
 HOUR = 3600
 NOW = box.NOW + 30 * 24 * HOUR * 1_000_000
@@ -74,6 +80,43 @@ def test_reservations_and_shared_gpus_are_played(lived: Database) -> None:
     found = what_if.play(lived, calm, NOW)
     assert cys(found) == HOUR
     assert found.after.reserved_idle > 0
+
+
+def test_trials_that_were_thrown_away_are_not_played(db: Database) -> None:
+    box.add_people(db)
+    box.add_node(db)
+    last = box.add_ended(db, came_us=ago(20), ran_s=HOUR)
+    job = box.attempt_row(db, last).job_id
+    with db.write() as tx:
+        tx.execute(update(Attempt).where(Attempt.id == last).values(number=2))
+        times = {"created_us": ago(30), "started_us": ago(30), "ended_us": ago(25)}
+        tx.execute(insert(Attempt).values(id="att-old", job_id=job, number=1, state=AttemptState.PREEMPTED, **times))
+        tx.execute(update(Job).where(Job.id == job).values(attempt=2))
+    calm = WhatIf(policy=FIFO, weeks=1)
+    assert what_if.play(db, calm, NOW).after.mean_jct_s == 6 * HOUR
+    with db.write() as tx:
+        tx.execute(update(Job).where(Job.id == job).values(restarts=1))
+    assert what_if.play(db, calm, NOW).after.mean_jct_s == HOUR
+
+
+def test_who_may_start_over_is_as_the_project_has_it(db: Database) -> None:
+    """Two jobs for one GPU, of which the longer came first: it is put back, unless its project wants it not."""
+    box.add_people(db)
+    box.add_node(db, devices=1)
+    plain: dict[str, Any] = {"command": ["python", "train.py"], "launcher": "python", "code": new_id("snap")}
+    box.add_ended(db, came_us=ago(20), ran_s=10 * HOUR, **plain)
+    box.add_ended(db, came_us=ago(20) + 30_000_000, ran_s=360, **plain)
+
+    def restarts(**policy: Any) -> int:
+        return what_if.play(db, WhatIf(policy=Policy(**policy), weeks=1), NOW).after.restarts
+
+    assert restarts() == 1
+    with db.read() as tx:
+        (project,) = tx.scalars(select(Job.project).distinct())
+    assert restarts(no_restarts=(project,)) == 0
+    with db.write() as tx:
+        tx.execute(update(Project).where(Project.name == project).values(restarts=False))
+    assert restarts() == 0
 
 
 def cys(found: WhatIfAnswer) -> float:

@@ -8,10 +8,11 @@ import pytest
 from service.simulator import reservations
 from service.simulator.trace import SECOND, Cluster, parse
 from tests.support.resources import job
-from torchyard.api import Attempt, Job, Progress, Storage
+from torchyard.api import Attempt, Job, Progress, Project, Storage
 from torchyard.api.sharing import Reservation
 from torchyard.client.client import Client
 from torchyard.export import history
+from torchyard.spec.policy import Policy
 from torchyard.states import AttemptState, JobState
 
 BEGIN = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -24,14 +25,31 @@ def at(minutes: float) -> datetime:
 class Box:
     """Answers like the client of a box with these jobs, the newest first."""
 
-    def __init__(self, *jobs: Job, spells: tuple[tuple[float | None, float], ...] = ()) -> None:
-        self._jobs, self._spells = jobs, spells
+    def __init__(
+        self,
+        *jobs: Job,
+        spells: tuple[tuple[float | None, float], ...] = (),
+        put_back: int = 0,
+        forbidden: str | None = None,
+        policy: Policy | None = None,
+    ) -> None:
+        self._jobs, self._spells, self._put_back = jobs, spells, put_back
+        self._forbidden, self._policy = forbidden, policy or Policy()
 
     def jobs(self, *, state: list[str]) -> Iterator[Job]:
         return (each for each in self._jobs if each.state.value in state)
 
     def attempts(self, job: str) -> list[Attempt]:
-        return [attempt(job, begin, end) for begin, end in self._spells]
+        found = [attempt(job, begin, end) for begin, end in self._spells]
+        return [each.model_copy(update={"put_back": at < self._put_back}) for at, each in enumerate(found)]
+
+    def projects(self) -> list[Project]:
+        return [
+            Project(name=name, created_at=BEGIN, restarts=name != self._forbidden) for name in ("default", "vision")
+        ]
+
+    def policy(self) -> Policy:
+        return self._policy
 
 
 def attempt(owner: str, begin: float | None, end: float) -> Attempt:
@@ -39,7 +57,7 @@ def attempt(owner: str, begin: float | None, end: float) -> Attempt:
     given: dict[str, Any] = {
         "id": f"{owner}-attempt", "number": 1, "state": AttemptState.PREEMPTED, "node": "a", "members": [],
         "devices": [], "created_at": at(0), "started_at": None if begin is None else at(begin), "ended_at": at(end),
-        "dropped_log_bytes": 0, "dropped_records": 0, "settled": True,
+        "dropped_log_bytes": 0, "dropped_records": 0, "settled": True, "put_back": False,
     }  # fmt: skip
     return Attempt.model_validate(fields | given)
 
@@ -86,6 +104,22 @@ def test_what_a_job_allowed_and_told(changes: dict[str, Any], flags: tuple[int, 
 def test_running_times_of_several_attempts_are_added() -> None:
     (row,) = rows(Box(ended(attempt=3), spells=((5, 10), (None, 20), (30, 65))))
     assert row.duration == 40 * 60
+
+
+def test_trials_that_were_thrown_away_are_not_its_duration() -> None:
+    (row,) = rows(Box(ended(attempt=3), spells=((5, 6), (10, 11), (30, 65)), put_back=2))
+    assert row.duration == 35 * 60
+    assert rows(Box(ended(state=JobState.CANCELLED), spells=((5, 6),), put_back=1)) == []
+
+
+@pytest.mark.parametrize(("said", "flag"), [("auto", 0), (True, 1)])
+def test_who_may_start_over_is_as_project_and_policy_have_it(said: object, flag: int) -> None:
+    one = ended(project="vision", spec={"recipe": {}, "restartable": said})
+    (free,) = rows(Box(one))
+    assert free.restartable == 1
+    for box in (Box(one, forbidden="vision"), Box(one, policy=Policy(no_restarts=("vision",)))):
+        (row,) = rows(box)
+        assert row.restartable == flag
 
 
 def test_what_never_held_a_gpu_is_left_out() -> None:
