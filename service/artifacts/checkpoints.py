@@ -128,12 +128,14 @@ def _insert(tx: Connection, attempt: AttemptIdentity, message: CheckpointReport,
         )
     )
     tx.execute(update(Job).where(Job.id == attempt.job_id).values(unsaved=None))
-    _tell(tx, attempt, checkpoint_id, message.step, f"checkpoint of step {message.step} written", now)
+    _tell(tx, attempt, checkpoint_id, message.step, f"checkpoint of step {message.step} written", now, done="written")
     return CheckpointRecord.one(tx.execute(select(Checkpoint.__table__).where(Checkpoint.id == checkpoint_id)))
 
 
-def _tell(tx: Connection, attempt: AttemptIdentity, checkpoint_id: str, step: int, message: str, now: int) -> None:
-    data = {"checkpoint": checkpoint_id, "step": step}
+def _tell(
+    tx: Connection, attempt: AttemptIdentity, checkpoint_id: str, step: int, message: str, now: int, **done: str
+) -> None:
+    data = {"checkpoint": checkpoint_id, "step": step, **done}
     lifecycle.insert_event(tx, attempt.job_id, "checkpoint", message, attempt=attempt.number, data=data, now=now)
 
 
@@ -153,7 +155,7 @@ def _store(tx: Connection, attempt: AttemptIdentity, checkpoint: CheckpointRecor
     size = tx.scalar(stored) or 0
     unit_of(tx).count_stored(attempt.job_id, size)
     message = f"checkpoint of step {checkpoint.step} stored ({format_size(size)})"
-    _tell(tx, attempt, checkpoint.id, checkpoint.step, message, now)
+    _tell(tx, attempt, checkpoint.id, checkpoint.step, message, now, done="stored", size=format_size(size))
 
 
 def _removable(tx: Connection, attempt_id: AttemptId) -> list[str]:
@@ -257,7 +259,7 @@ def delete(db: Database, store: BlobStore, checkpoint_id: str, caller: Caller, n
                 "A job that is not over would start from this checkpoint: cancel that job, or wait for its next one.",
             )
         hashes = retention.mark_deleted(tx, [checkpoint_id], now)
-        data = {"checkpoint": checkpoint_id, "step": owned.step}
+        data = {"checkpoint": checkpoint_id, "step": owned.step, "done": "deleted"}
         message = f"checkpoint of step {owned.step} deleted"
         lifecycle.insert_event(tx, owned.job_id, "checkpoint", message, actor=caller.name, data=data, now=now)
         unit.tell(f"job:{owned.job_id}")

@@ -108,7 +108,8 @@ def _mark(tx: Connection, job_id: JobId, now: int, *, actor: str | None = None, 
     if job.discarded_us is None:
         size = retention.storage(tx, [job_id])[job_id].total
         words = f"logs, metrics, checkpoints and outputs discarded ({format_size(size)}){why}"
-        note = lifecycle.Note(kind="discarded", message=words, actor=actor, data={"bytes": size})
+        data = {"bytes": size, "size": format_size(size), "why": why}
+        note = lifecycle.Note(kind="discarded", message=words, actor=actor, data=data)
         lifecycle.change_job(tx, job_id, note, now, discarded_us=now)
     return _forget(tx, job_id, now)
 

@@ -60,7 +60,7 @@ def _set_held(tx: Connection, group: ShownGroup, caller: Caller, now: int, *, he
     _require_waiting(tx, group)
     jobs = lifecycle.lock_waiting(tx, Job.group_id == group.id, Job.held.is_not(held))
     word = "held" if held else "released"
-    note = lifecycle.Note(kind=word, message=f"{word} with its whole sweep", actor=caller.name)
+    note = lifecycle.Note(kind=word, message=f"{word} with its whole sweep", actor=caller.name, data={"sweep": True})
     renewed = {} if held else {"eligible_us": now}
     return lifecycle.change_waiting(tx, jobs, note, now, held=held, **renewed)
 

@@ -41,7 +41,7 @@ def share(
         expires_s = now // 1_000_000 + expires_in
         ends = moment(expires_s * 1_000_000)
         message = f"made a public link to it, until {words(ends)}"
-        note = lifecycle.Note(kind="shared", message=message, actor=caller.name)
+        note = lifecycle.Note(kind="shared", message=message, actor=caller.name, data={"until": words(ends)})
         last = max(expires_s * 1_000_000, job.link_expires_us or 0)
         lifecycle.change_job(tx, job.id, note, now, link_expires_us=last)
         audit.record(tx, caller, "job.share", job.id, now, expires_at=ends.isoformat())

@@ -120,7 +120,7 @@ def _conclude(
     tx: Connection, job: JobRecord, attempt: AttemptRecord, decision: outcome.AttemptOutcome, stored: Result, now: int
 ) -> None:
     message = f"{decision.message}{_spared_memory(job, stored)}"
-    note = Note(kind=decision.kind, message=message, actor=_actor(job, decision))
+    note = Note(kind=decision.kind, message=message, actor=_actor(job, decision), data=decision.data)
     error = decision.error.model_dump(mode="json") if decision.error else None
     move_job(
         tx,
@@ -152,11 +152,9 @@ def _requeue(
     if tried := attempt.number <= job.restarts:
         retention.forget_outputs(tx, job.id, attempt.id)
         resume = resume or "; starts from the beginning"
-    note = Note(
-        kind=decision.kind,
-        message=f"{decision.message}{resume}",
-        data={"error": decision.error.model_dump(mode="json")} if decision.error else {},
-    )
+    error = {"error": decision.error.model_dump(mode="json")} if decision.error else {}
+    resumes = {"resumes": checkpoint.step if checkpoint else None, "restarts": tried and checkpoint is None}
+    note = Note(kind=decision.kind, message=f"{decision.message}{resume}", data={**decision.data, **error, **resumes})
     move_job(
         tx,
         job,

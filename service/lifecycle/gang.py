@@ -42,7 +42,9 @@ def prepared(tx: Connection, attempt_id: AttemptId, node: str, where: Prepared, 
         return Go(go=False)
     move_attempt(tx, attempt, AttemptState.STARTING, claimed_us=now)
     go = _go(everybody)
-    note = Note(kind="prepared", message=f"all {len(everybody)} nodes are ready; ranks meet at {go.address}:{go.port}")
+    address = f"{go.address}:{go.port}"
+    message = f"all {len(everybody)} nodes are ready; ranks meet at {address}"
+    note = Note(kind="prepared", message=message, data={"nodes": len(everybody), "address": address})
     move_job(tx, job, JobState.STARTING, note, now)
     return go
 

@@ -43,7 +43,7 @@ def clear_hung(tx: Connection, attempt_id: AttemptId, now: int) -> bool:
     if attempt.hung_us is None or attempt.state != AttemptState.RUNNING:
         return False
     change_attempt(tx, attempt, hung_us=None)
-    change_job(tx, job.id, Note(kind="goes-on", message="makes steps again"), now)
+    change_job(tx, job.id, Note(kind="goes-on", message="makes steps again", data={"hung": True}), now)
     return True
 
 
@@ -51,7 +51,8 @@ def tell_idle(tx: Connection, attempt_id: AttemptId, words: str, now: int, *, id
     """Record that a running attempt's devices do nothing, or that they work again."""
     job, attempt = lock_attempt(tx, attempt_id)
     if attempt.state == AttemptState.RUNNING:
-        change_job(tx, job.id, Note(kind="idle" if idle else "goes-on", message=words), now)
+        note = Note(kind="idle", message=words) if idle else Note(kind="goes-on", message=words, data={"hung": False})
+        change_job(tx, job.id, note, now)
 
 
 #: Kinds of events.

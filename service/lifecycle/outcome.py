@@ -1,7 +1,8 @@
 """Outcome of an attempt's result for the attempt and its job: pure decisions, no database, no clock."""
 
 import signal
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from torchyard.api import JobError
 from torchyard.failures import fingerprints, recognition
@@ -59,6 +60,8 @@ class AttemptOutcome:
     """It waits at least this long before it starts again."""
     preempted: bool = False
     """Its devices go to another."""
+    data: dict[str, Any] = field(default_factory=dict)
+    """What the message is made of."""
 
 
 def decide(facts: AttemptInputs, result: Result) -> AttemptOutcome:
@@ -73,6 +76,7 @@ def decide(facts: AttemptInputs, result: Result) -> AttemptOutcome:
             job_state=JobState.SUCCEEDED,
             kind="succeeded",
             message="exited with code 0",
+            data={"exit_code": 0},
         )
     stop = _strongest(facts.stop, result.stop)
     match stop:
@@ -189,12 +193,18 @@ def _at_step(result: Result) -> str:
     return ""
 
 
+def _saved(result: Result) -> dict[str, Any]:
+    """Return what was saved at the stop, as details of an event."""
+    return {"saved": result.stopped_at_step, "at_step": _at_step(result)}
+
+
 def _cancelled(result: Result, why: str) -> AttemptOutcome:
     return AttemptOutcome(
         attempt_state=_ended_as(result, AttemptState.CANCELLED),
         job_state=JobState.CANCELLED,
         kind="cancelled",
         message=f"{why}{_at_step(result)}",
+        data={"why": why, **_saved(result)},
     )
 
 
@@ -229,6 +239,7 @@ def _preempted(facts: AttemptInputs, stop: StopReason, result: Result) -> Attemp
         kind="requeued",
         message=f"{why}{_at_step(result)}",
         preempted=preempted,
+        data={"stop": stop.value, "preemptor": facts.preemptor, **_saved(result)},
     )
 
 

@@ -43,9 +43,8 @@ def put_back(tx: Connection, job_id: JobId, words: str, now: int) -> None:
     job = lock_job(tx, job_id)
     if job.state != JobState.RUNNING or job.stop:
         raise Conflict(f"job {job.number} is {job.state}: only a running job can be put back")
-    note = Note(
-        kind="put-back", message=f"put back for {words}: it starts from the beginning in its turn; no retry is spent"
-    )
+    message = f"put back for {words}: it starts from the beginning in its turn; no retry is spent"
+    note = Note(kind="put-back", message=message, data={"preemptor": words})
     change_job(tx, job_id, note, now, restarts=job.attempt)
     request_stop(tx, job_id, StopReason.PREEMPT, None, now, f"put back for {words}")
 

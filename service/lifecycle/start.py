@@ -67,6 +67,8 @@ def assign(
         data={
             "node": ", ".join(given),
             "devices": [row.uuid for rows in given.values() for row in rows],
+            "places": [_place(node, rows) for node, rows in given.items()],
+            "share": sized.removesuffix(" each of "),
         },
     )
     move_job(
@@ -93,7 +95,7 @@ def claim(tx: Connection, attempt_id: AttemptId, node: str, nonce: str, now: int
         return
     if attempt.state != AttemptState.ASSIGNED:
         raise Conflict(f"attempt {attempt_id} is {attempt.state}: it cannot be claimed")
-    note = Note(kind="claimed", message=f"node {node} prepares code and environment")
+    note = Note(kind="claimed", message=f"node {node} prepares code and environment", data={"node": node})
     if spans_nodes(job):
         _claim_member(tx, job, attempt, member, note, now, nonce)
     else:
@@ -117,7 +119,8 @@ def adopt(tx: Connection, attempt_id: AttemptId, node: str, now: int) -> JobId:
     """
     job, attempt = lock_attempt(tx, attempt_id)
     if attempt.state == AttemptState.ASSIGNED:
-        note = Note(kind="claimed", message=f"node {node} had begun it already: the database was restored since")
+        message = f"node {node} had begun it already: the database was restored since"
+        note = Note(kind="claimed", message=message, data={"node": node, "restored": True})
         _take(tx, job, attempt, node, note, now)
     elif attempt.state in CLAIMED and member_on(tx, attempt_id, node).claimed_on is None:
         _hand_over(tx, attempt, node)
@@ -148,7 +151,8 @@ def mark_running(tx: Connection, attempt_id: AttemptId, started_us: int, now: in
         change_attempt(tx, attempt, started_us=started_us)
         return
     move_attempt(tx, attempt, AttemptState.RUNNING, started_us=started_us)
-    note = Note(kind="running", message=_resuming(attempt))
+    data = {"step": attempt.resumed_from_step, "carried": attempt.carried_from is not None}
+    note = Note(kind="running", message=_resuming(attempt), data=data)
     move_job(tx, job, JobState.RUNNING, note, now or started_us, started_us=job.started_us or started_us)
 
 
@@ -180,6 +184,11 @@ def _named(given: Sequence[DeviceRecord]) -> str:
         return "CPU cores"
     word = "GPU" if given[0].kind == "gpu" else "slot"
     return f"{word}{'s' if len(given) > 1 else ''} {', '.join(str(row.index) for row in given)}"
+
+
+def _place(node: str, given: Sequence[DeviceRecord]) -> dict[str, str]:
+    unit = given[0].kind if given else ""
+    return {"node": node, "unit": unit, "indexes": ", ".join(str(row.index) for row in given)}
 
 
 def _resuming(attempt: AttemptRecord) -> str:

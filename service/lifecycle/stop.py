@@ -66,7 +66,7 @@ def request_stop(
 
 def cancel_waiting(tx: Connection, jobs: Sequence[JobId], actor: str | None, now: int) -> list[JobId]:
     """Cancel many queued jobs at once; return the ids of those that were queued."""
-    note = Note(kind="cancelled", message=_NEVER_STARTED, actor=actor)
+    note = Note(kind="cancelled", message=_NEVER_STARTED, actor=actor, data={"started": False})
     values = {"state": JobState.CANCELLED, "stop": StopReason.CANCEL, "stop_actor": actor, "ended_us": now}
     cancelled = many.change_waiting(tx, jobs, note, now, **values)
     ended.settle(tx, cancelled, now)
@@ -110,7 +110,7 @@ def _already_over(job: JobRecord, reason: StopReason) -> JobState:
 
 
 def _cancel_waiting(tx: Connection, job: JobRecord, note: Note, now: int) -> JobState:
-    note = Note(kind="cancelled", message=_NEVER_STARTED, actor=note.actor)
+    note = Note(kind="cancelled", message=_NEVER_STARTED, actor=note.actor, data={"started": False})
     move_job(tx, job, JobState.CANCELLED, note, now, stop=StopReason.CANCEL, stop_actor=note.actor, ended_us=now)
     return JobState.CANCELLED
 

@@ -82,7 +82,8 @@ def begin(db: Database, clock: Clock, jobs: Mapping[JobId, Cause], preemptor: st
         for job in job_of(preemptor):
             numbers = named(rows[each].number for each in chosen)
             verb = "is to be preempted for it" if len(chosen) == 1 else "are to be preempted for it"
-            lifecycle.insert_event(tx, job, "awaiting", f"{numbers} {verb}", data={"jobs": chosen}, now=now)
+            data = {"jobs": chosen, "numbers": [rows[each].number for each in chosen]}
+            lifecycle.insert_event(tx, job, "awaiting", f"{numbers} {verb}", data=data, now=now)
     return chosen
 
 
@@ -96,7 +97,7 @@ def _ask(tx: Connection, job: JobRecord, pending: PendingPreemption, cause: Caus
     note = lifecycle.Note(
         kind="preempting",
         message=f"is to be preempted for {pending.words}, {_CAUSES[cause]}: {how}",
-        data={"for": pending.preemptor, "cause": cause},
+        data={"for": pending.preemptor, "cause": cause, "preemptor": pending.words, "checkpoint": checkpoint},
     )
     known = pending.model_copy(update={"after": -1 if after is None else after, "over": over})
     lifecycle.request_preemption(tx, job.id, known, note, now, checkpoint=checkpoint)

@@ -71,7 +71,7 @@ def before(tx: Connection, job: JobRecord) -> list[Reason]:
     last = tx.execute(query.order_by(Event.seq.desc()).limit(1)).one_or_none() if job.attempt else None
     if last is None:
         return []
-    params = {"kind": last.kind, "said": last.message, "data": last.data}
+    params = {"kind": last.kind, "said": last.message, "data": last.data or {}}
     return [Reason(code="before", message=f"what happened to it before: {last.message}", params=params)]
 
 

@@ -56,6 +56,7 @@ from torchyard.api.identity import (
 )
 from torchyard.api.jobs import (
     Event,
+    EventKind,
     Facet,
     FacetKind,
     HeldDevice,
@@ -116,6 +117,7 @@ __all__ = [
     "DeviceUtilization",
     "DryRun",
     "Event",
+    "EventKind",
     "Extreme",
     "Extremes",
     "Facet",

@@ -201,6 +201,48 @@ class Rerun(Resource):
     """Merged into the spec (RFC 7396): null takes a field's default."""
 
 
+class EventKind(StrEnum):
+    """Kinds of events that are known."""
+
+    SUBMITTED = "submitted"
+    HELD = "held"
+    RELEASED = "released"
+    CHANGED = "changed"
+    UNBLOCKED = "unblocked"
+    ASSIGNED = "assigned"
+    CLAIMED = "claimed"
+    PREPARED = "prepared"
+    RUNNING = "running"
+    VOIDED = "voided"
+    CHECKPOINT = "checkpoint"
+    CHECKPOINT_REQUESTED = "checkpoint-requested"
+    CHECKPOINT_FAILED = "checkpoint-failed"
+    INEXACT = "inexact"
+    STACKS_REQUESTED = "stacks-requested"
+    STACKS = "stacks"
+    HANGS = "hangs"
+    IDLE = "idle"
+    GOES_ON = "goes-on"
+    NOT_JOINED = "not-joined"
+    JOINED = "joined"
+    AWAITING = "awaiting"
+    AWAITING_ABANDONED = "awaiting-abandoned"
+    PREEMPTING = "preempting"
+    PREEMPTION_ABANDONED = "preemption-abandoned"
+    PUT_BACK = "put-back"
+    REQUEUED = "requeued"
+    STOP_REQUESTED = "stop-requested"
+    UNREACHABLE = "unreachable"
+    REACHABLE = "reachable"
+    PART_ENDED = "part-ended"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    SHARED = "shared"
+    UNSHARED = "unshared"
+    DISCARDED = "discarded"
+
+
 class Event(Resource):
     """One thing that happened to a job; `seq` counts per job from 1."""
 
@@ -208,7 +250,7 @@ class Event(Resource):
     """Its number among the job's events, from 1."""
     at: datetime
     """When it happened."""
-    kind: str
+    kind: str = Field(json_schema_extra={"x-extensible-enum": list(EventKind)})
     """What happened, such as `submitted` or `state`."""
     state: JobState
     """The job's state afterwards."""

@@ -2,6 +2,7 @@ import { t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
 
 import type { Event } from "../api/types";
+import { eventLabel, eventWords } from "../lib/events";
 import { Message } from "../ui/Message";
 import { Panel } from "../ui/Panel";
 import { Time } from "../ui/Time";
@@ -29,8 +30,8 @@ export function Events({ events, more, onMore }: Props) {
         {events.toReversed().map((event) => (
           <li key={event.seq} data-state={event.state}>
             <Time at={event.at} />
-            <span className="event-kind">{event.kind}</span>
-            <span><Message text={event.message} now={now} /></span>
+            <span className="event-kind">{eventLabel(event.kind)}</span>
+            <span><Message text={eventWords(event)} now={now} /></span>
             {event.actor !== null && <span className="faint">{event.actor}</span>}
           </li>
         ))}

@@ -25,6 +25,7 @@ interface Place {
 /** What the service's messages are made of; each kind of reason has some of them. */
 export interface Params extends Jobs, Advice, Lacking {
   account: string;
+  data: Record<string, unknown>;
   by: string;
   due: string;
   end: string;

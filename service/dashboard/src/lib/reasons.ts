@@ -3,6 +3,8 @@ import { t } from "@lingui/core/macro";
 
 import type { Reason, Why } from "../api/types";
 import { adviceWords } from "./advice";
+import { CAUSES } from "./causes";
+import { eventWords } from "./events";
 import { list } from "./format";
 import { neverFits, outdated, refused, sortOf, unusableSlots, withoutGpus, withoutSecrets } from "./lacks";
 import type { Jobs, Params } from "./reasonParams";
@@ -48,7 +50,7 @@ export const KINDS: Readonly<Record<string, Kind>> = {
   secret: [[], withoutSecrets],
   "queue-paused": [["user", "since"], queuePaused],
   advice: [["advice"], adviceWords],
-  before: [["said"], ({ said }) => t`what happened to it before: ${said}`],
+  before: [["kind", "said", "data"], ({ kind, said, data }) => t`what happened to it before: ${{ said: eventWords({ kind, message: said, data }) }}`],
   "giving-way": [["said"], givingWay],
   "not-joined": [[], () => t`after a minute none of its ranks has joined a process group: if its script never does, each of them trains a copy of its own. Cancel it and run it with \`launcher: python\` (\`yard run --launcher python\`), one process with all GPUs`],
   end: [["end", "late", "source"], expectedEnd],
@@ -74,17 +76,6 @@ const LINKS: Readonly<Record<string, () => string>> = {
   PHB: () => t`behind one PCIe host bridge`,
   NODE: () => t`on one NUMA node`,
   SYS: () => t`on several NUMA nodes`,
-};
-
-const STOPS: Readonly<Record<string, () => string>> = {
-  cancel: () => t`it was cancelled`,
-  timeout: () => t`it ran into its time limit`,
-  idle: () => t`it did nothing for longer than its idle limit`,
-  hung: () => t`it made no step any more`,
-  early: () => t`other trials of its sweep do better`,
-  preempt: () => t`it was preempted`,
-  drain: () => t`its node is draining`,
-  "": () => t`its part on one of its nodes has failed`,
 };
 
 const AWAITED: Readonly<Record<string, () => string>> = {
@@ -257,7 +248,7 @@ function running({ node, since, first }: Sometimes<"since" | "first">): string {
 }
 
 function stopped({ stop, by }: Params): string {
-  const cause = STOPS[stop]?.() ?? stop;
+  const cause = stop === "" ? t`its part on one of its nodes has failed` : CAUSES[stop] ?? stop;
   return by === "" ? cause : t`${cause}, by ${by}`;
 }
 
