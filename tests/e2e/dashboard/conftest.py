@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, ViewportSize, expect
 
 from tests.support import scripted
 from tests.support.browser import browser  # noqa: F401  fixture
@@ -14,6 +14,8 @@ from tests.support.live import Live, live_service, serve, yard_home  # noqa: F40
 
 #: What a browser says of a refusal that the dashboard handles.
 EXPECTED = "the server responded with a status of"
+#: What a page is shown at unless a test says otherwise.
+DESKTOP = ViewportSize(width=1440, height=900)
 expect.set_options(timeout=60_000)
 
 
@@ -33,7 +35,7 @@ def node(live_service: Live) -> Iterator[scripted.Agent]:  # noqa: F811
 @pytest.fixture
 def stranger(browser: Browser, live_service: Live) -> Iterator[Page]:  # noqa: F811
     """A page of somebody who is not signed in; an error in its scripts fails the test."""
-    context = browser.new_context(base_url=live_service.url, accept_downloads=True)
+    context = browser.new_context(base_url=live_service.url, accept_downloads=True, viewport=DESKTOP)
     page = context.new_page()
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from sqlalchemy import insert, select
+from sqlalchemy import insert, select, update
 
-from service.db.models import Allocation, Attempt, Device
+from service.db.models import Allocation, Attempt, Device, Node
 from tests.e2e.dashboard.test_trust import signed_in
 from tests.support.live import Live
 from tests.support.scripted import GIB, Agent
@@ -94,6 +94,36 @@ def test_mine_and_what_needs_attention(page: Page, submit: Submit, node: Agent) 
     expect(attention).to_contain_text("KeyError: 'labels'")
     attention.get_by_role("link", name="broken").click()
     expect(page.get_by_role("heading", name="broken")).to_be_visible()
+
+
+def test_a_hang_and_a_broken_silent_full_node_are_marked(
+    page: Page, submit: Submit, node: Agent, live_service: Live
+) -> None:
+    submit(name="stuck")
+    node.start()
+    ctx = live_service.context
+    now = ctx.now_us()
+    with ctx.db.write() as tx:
+        tx.execute(update(Attempt).values(hung_us=now))
+        tx.execute(update(Node).values(disk_floor=2000 * GIB))
+        tx.execute(update(Device).where(Device.index == 3).values(unusable="in quarantine: row remap failed"))
+    page.reload()
+    attention = page.get_by_role("region", name="Needs attention")
+    expect(attention.locator("[data-kind=hung]")).to_contain_text("stuck")
+    expect(attention.locator("[data-kind=disk-low]")).to_contain_text("no job starts there below 2")
+    expect(attention.locator("[data-kind=device-unusable]")).to_contain_text("GPU 3 is out of use")
+    unusable = page.locator('.lane-closed[data-kind="unusable"]')
+    expect(unusable).to_have_count(1)
+    expect(unusable).to_have_css("background-image", re.compile("repeating-linear-gradient"))
+    expect(page.get_by_role("list", name="People")).to_contain_text("quarantine, unreachable")
+    with ctx.db.write() as tx:
+        tx.execute(update(Node).values(unreachable=True))
+        tx.execute(update(Device).values(unusable=None))
+    page.reload()
+    expect(attention.locator("[data-kind=node-silent]")).to_contain_text("is silent")
+    silent = page.locator('.lane-closed[data-kind="unreachable"]')
+    expect(silent).to_have_count(4)
+    expect(silent.first).to_have_css("background-image", re.compile("repeating-linear-gradient"))
 
 
 def test_lanes_follow_and_mark_what_is_out_of_use(page: Page, submit: Submit, node: Agent, live_service: Live) -> None:

@@ -58,13 +58,22 @@ def test_what_runs_stands_before_what_waits_and_has_ended(
 
 def test_groups_columns_and_views(page: Page, submit: Submit, live_service: Live) -> None:
     live_service.client.post("/api/v1/projects", json={"name": "vision"}).raise_for_status()
-    submit(name="alpha", tags=["baseline"])
+    alpha = submit(name="alpha", tags=["baseline"])
     submit(name="beta", project="vision")
     submit(name="rates", command=["t", "{lr}"], sweep={"parameters": {"lr": [1, 2]}})
     names = page.locator("a.job-name")
     expect(names).to_have_count(4)
-    page.get_by_label("Group by").select_option("sweep")
     heads = page.locator(".line-title")
+    for by, titles in (
+        ("user", [f"{alpha['user']} 4 jobs"]),
+        ("project", ["default 3 jobs", "vision 1 job"]),
+        ("tag", ["No tag 3 jobs", "baseline 1 job"]),
+    ):
+        page.get_by_label("Group by").select_option(by)
+        expect(heads).to_have_count(len(titles))
+        for title in titles:
+            expect(heads.filter(has_text=title)).to_have_count(1)
+    page.get_by_label("Group by").select_option("sweep")
     expect(heads).to_have_text([re.compile("No sweep 2 jobs"), re.compile(r"\d+ rates 2 jobs")])
     expect(names).to_have_count(0)
     heads.last.get_by_role("button").click()
@@ -125,6 +134,9 @@ def test_several_jobs_are_tagged_and_cancelled_at_once(page: Page, submit: Submi
     page.get_by_role("dialog").get_by_role("button", name="Cancel 4 jobs").click()
     expect(told).to_contain_text("4 cancelled")
     expect(bar.get_by_role("button", name="Cancel")).to_have_count(0)
+    bar.get_by_role("button", name="Rerun 4").click()
+    expect(told).to_contain_text("4 submitted again")
+    expect(page.locator("a.job-name")).to_have_count(10)
 
 
 def test_who_may_change_nothing_is_offered_nothing(browser: Browser, live_service: Live, submit: Submit) -> None:

@@ -6,5 +6,5 @@ import { Time } from "./Time";
 /** How long ago something was; the time itself is told on hover. */
 export function Ago({ at, now }: { at: string; now: number }) {
   const span = <Time at={at}>{age(secondsBetween(at, null, now))}</Time>;
-  return <Trans>{span} ago</Trans>;
+  return <span><Trans>{span} ago</Trans></span>;
 }
