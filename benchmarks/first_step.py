@@ -70,7 +70,7 @@ def until_warm(stack: Stack, connection: KeepAliveConnection, folder: Path) -> N
     until = time.monotonic() + SERVER_S
     while time.monotonic() < until:
         job = _submit(stack, connection, str(folder), warm=True)
-        if _was_warm(connection, job):
+        if was_warm(connection, job):
             return
         time.sleep(2)
     raise RuntimeError("no job started warm")
@@ -87,7 +87,7 @@ def _by_hand(script: Path) -> Moments:
 def _job(stack: Stack, connection: KeepAliveConnection, folder: str, *, warm: bool) -> Moments:
     before = time.time()
     job = _submit(stack, connection, folder, warm=warm)
-    if _was_warm(connection, job) is not warm:
+    if was_warm(connection, job) is not warm:
         raise RuntimeError(f"job {job} started {'cold' if warm else 'warm'}")
     _, _, log = connection.request("GET", f"/api/v1/jobs/{job}/logs")
     return _moments(log.decode(), before)
@@ -111,7 +111,8 @@ def _submit(stack: Stack, connection: KeepAliveConnection, folder: str, *, warm:
     return job
 
 
-def _was_warm(connection: KeepAliveConnection, job: str) -> bool:
+def was_warm(connection: KeepAliveConnection, job: str) -> bool:
+    """Return whether a job of one attempt started warm."""
     _, _, answer = connection.request("GET", f"/api/v1/jobs/{job}/timing")
     (start,) = json.loads(answer)
     return bool(start["warm"])
