@@ -1,18 +1,21 @@
 """Values as they look in a terminal; pure functions."""
 
+from __future__ import annotations
+
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from torchyard.api import Attempt, HeldDevice, Job, Member, Node, NodeDevice, Number, ProgressSource
 from torchyard.cli.terminal import joined, styled
 from torchyard.quantities import format_duration, format_size
 from torchyard.wire import LinkLevel
 
 if TYPE_CHECKING:
     from rich.text import Text
+
+    from torchyard.api import Attempt, HeldDevice, Job, Member, Node, NodeDevice, Number
 
 #: A time in a message of the service, which writes all of them so.
 _IN_MESSAGE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)? UTC")
@@ -51,7 +54,7 @@ def _local(words: str) -> str:
     return local.replace(tzinfo=None).isoformat(" ", "minutes" if at.count(":") == 1 else "seconds")
 
 
-def state(job: Job) -> "Text":
+def state(job: Job) -> Text:
     """A job's state in its colour; a held job says so."""
     shown = "held" if job.held and job.state.value == "queued" else job.state.value
     return styled(shown, STYLES.get(job.state.value, ""))
@@ -96,7 +99,7 @@ def progress(job: Job, *, source: bool = False) -> str:
     if not total:
         return f"step {step:,}"
     left = f" {format_duration(eta)} left" if eta else ""
-    printed = ", as printed" if source and job.progress.source == ProgressSource.PRINTED else ""
+    printed = ", as printed" if source and job.progress.source == "printed" else ""
     return f"{step:,}/{total:,} ({100 * step // total}%){left}{printed}"
 
 
@@ -188,7 +191,7 @@ def _at(found: Mapping[str, LinkLevel], level: LinkLevel, indexes: Mapping[str, 
     return (indexes[uuid] for uuid, each in found.items() if each is level and uuid in indexes)
 
 
-def status(job: Job) -> "Text":
+def status(job: Job) -> Text:
     """Progress and newest metrics of a job, or why it failed."""
     if job.error is not None:
         return styled(job.error.message.splitlines()[0][:100] if job.error.message else job.error.cause, "red")

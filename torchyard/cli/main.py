@@ -1,5 +1,6 @@
 """Entry point of ``yard``: all commands, and errors as one line with the mend."""
 
+import gc
 import os
 import sys
 from typing import Annotated
@@ -39,6 +40,8 @@ from torchyard.exceptions import MissingExtraError, TorchYardError
 #: As with `docker run`: the command's own failure, where other codes are the job's.
 OWN_FAILURE = 125
 JOB_COMMANDS = frozenset({"run", "wait"})
+#: Objects between two looks for garbage: what a command imports is none, and looking took a sixth of its time.
+GARBAGE = 100_000
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -93,6 +96,7 @@ def options(
 
 def run() -> None:
     """Run the command line of this process."""
+    gc.set_threshold(GARBAGE)
     try:
         app(prog_name="yard")
     except MissingExtraError as error:

@@ -9,7 +9,6 @@ from urllib.parse import quote
 import pydantic
 
 from torchyard import ids
-from torchyard.analysis import analyse
 from torchyard.client.connection import Connection
 from torchyard.exceptions import SpecWarning
 from torchyard.spec import ALL, JobSpec
@@ -31,6 +30,8 @@ class Calls:
 
     def _analysed(self, spec: JobSpec | Mapping[str, Any], *, stacklevel: int) -> tuple[dict[str, Any], str]:
         """A spec as it is sent, with the launcher that its scripts ask for, and why; mistakes are warned of."""
+        from torchyard.analysis import analyse
+
         if isinstance(spec, Mapping) and spec.get("live") and _wants_all(spec):
             spec = {**spec, "resources": {**spec["resources"], "gpus": self.all_gpus(spec)}}
         found = analyse.of_live(spec)

@@ -7,6 +7,8 @@ job = client.submit(JobSpec(command=("train.py",), live="/home/me/project"))
 print(client.wait(job.id).state)
 """
 
+from __future__ import annotations
+
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime

@@ -1,12 +1,18 @@
 """Calls of the client about files: snapshots, checkpoints and outputs."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from torchyard import api, snapshot
+from torchyard import api
 from torchyard.client import download
 from torchyard.client.calls import Calls, part
+
+if TYPE_CHECKING:
+    from torchyard import snapshot
 
 
 class FileCalls(Calls):
@@ -75,6 +81,8 @@ class FileCalls(Calls):
         return api.RemovedCode.model_validate_json(answer.content)
 
     def _upload(self, snapshot_id: str, file: snapshot.CodeFile) -> None:
+        from torchyard import snapshot
+
         path = f"/snapshots/{snapshot_id}/blobs/{file.sha256}"
         headers = {"Content-Length": str(file.size), "Content-Type": "application/octet-stream"}
         self.connection.request("PUT", path, content=lambda: snapshot.pieces(file.source), headers=headers)

@@ -1,5 +1,7 @@
 """Calls of the client about logs and metrics."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime

@@ -1,5 +1,7 @@
 """A rank's log over server-sent events, across broken connections and restarts of the service."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Iterator
 from typing import Any

@@ -1,5 +1,7 @@
 """Puts the files of a job where they would be had it run by hand, and overwrites nothing of the user's own."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath

@@ -1,13 +1,13 @@
 """The client's calls about secrets."""
 
+from __future__ import annotations
+
 from urllib.parse import quote
 
 from pydantic import TypeAdapter
 
 from torchyard import api
 from torchyard.client.connection import Connection
-
-_SECRETS = TypeAdapter(list[api.Secret])
 
 
 class SecretCalls:
@@ -17,7 +17,7 @@ class SecretCalls:
 
     def secrets(self) -> list[api.Secret]:
         """One's own secrets and those of one's projects, without their values."""
-        return _SECRETS.validate_json(self.connection.request("GET", "/secrets").content)
+        return TypeAdapter(list[api.Secret]).validate_json(self.connection.request("GET", "/secrets").content)
 
     def set_secret(self, name: str, value: str, *, project: str | None = None) -> api.Secret:
         """Set one's own secret, or a project's (administrators): jobs that name it start with this value."""

@@ -1,5 +1,7 @@
 """The client's calls about sharing the box: users, projects, policy, quotas, usage, reservations."""
 
+from __future__ import annotations
+
 from datetime import date
 from typing import Any
 from urllib.parse import quote
@@ -7,13 +9,8 @@ from urllib.parse import quote
 from pydantic import TypeAdapter
 
 from torchyard import api
-from torchyard.api import sharing
 from torchyard.client.connection import Connection
 from torchyard.spec.policy import Policy
-
-_PROJECTS = TypeAdapter(list[api.Project])
-_QUOTAS = TypeAdapter(list[sharing.Quota])
-_RESERVATIONS = TypeAdapter(list[sharing.Reservation])
 
 
 class SharingCalls:
@@ -21,7 +18,7 @@ class SharingCalls:
 
     connection: Connection
 
-    def change_user(self, name: str, changes: sharing.UserChanges) -> api.User:
+    def change_user(self, name: str, changes: api.sharing.UserChanges) -> api.User:
         """Change rights or UNIX account of a user; only what is given."""
         answer = self._send("PATCH", f"/users/{_part(name)}", changes.model_dump(exclude_unset=True))
         return api.User.model_validate_json(answer)
@@ -37,7 +34,7 @@ class SharingCalls:
 
     def projects(self) -> list[api.Project]:
         """All projects, by name."""
-        return _PROJECTS.validate_json(self._send("GET", "/projects"))
+        return TypeAdapter(list[api.Project]).validate_json(self._send("GET", "/projects"))
 
     def create_project(self, project: api.NewProject) -> api.Project:
         """Add a project (administrators)."""
@@ -66,41 +63,41 @@ class SharingCalls:
         """Set the whole policy."""
         return Policy.model_validate_json(self._send("PUT", "/policy", policy.model_dump(mode="json")))
 
-    def quotas(self) -> list[sharing.Quota]:
+    def quotas(self) -> list[api.sharing.Quota]:
         """Quotas and how people stand: one's own and the projects', or everybody's (administrators)."""
-        return _QUOTAS.validate_json(self._send("GET", "/quotas"))
+        return TypeAdapter(list[api.sharing.Quota]).validate_json(self._send("GET", "/quotas"))
 
-    def set_quota(self, kind: sharing.AccountKind, name: str, values: sharing.QuotaValues) -> sharing.Quota:
+    def set_quota(self, kind: api.sharing.AccountKind, name: str, values: api.sharing.QuotaValues) -> api.sharing.Quota:
         """Set quotas of a user or project, or of ``*``; only what is given, and None takes a value away."""
         body = values.model_dump(exclude_unset=True)
-        return sharing.Quota.model_validate_json(self._send("PUT", f"/quotas/{kind}/{_part(name)}", body))
+        return api.sharing.Quota.model_validate_json(self._send("PUT", f"/quotas/{kind}/{_part(name)}", body))
 
     def usage(
-        self, *, since: date | None = None, until: date | None = None, by: sharing.By = "user"
-    ) -> sharing.UsageReport:
+        self, *, since: date | None = None, until: date | None = None, by: api.sharing.By = "user"
+    ) -> api.sharing.UsageReport:
         """GPU-hours by user, project or day; of the last four weeks unless `since` says otherwise."""
         answer = self.connection.request("GET", "/usage", params=_days(since, until) | {"by": by})
-        return sharing.UsageReport.model_validate_json(answer.content)
+        return api.sharing.UsageReport.model_validate_json(answer.content)
 
-    def usage_csv(self, *, since: date | None = None, until: date | None = None, by: sharing.By = "user") -> str:
+    def usage_csv(self, *, since: date | None = None, until: date | None = None, by: api.sharing.By = "user") -> str:
         """Usage as a CSV table with a header."""
         params = _days(since, until) | {"by": by, "format": "csv"}
         return self.connection.request("GET", "/usage", params=params).text
 
-    def usage_digest(self, week: str | None = None) -> sharing.Digest:
+    def usage_digest(self, week: str | None = None) -> api.sharing.Digest:
         """The digest of an ISO week such as ``2026-W47``; without one, of the last that is over."""
         answer = self.connection.request("GET", "/usage/digest", params={"week": week})
-        return sharing.Digest.model_validate_json(answer.content)
+        return api.sharing.Digest.model_validate_json(answer.content)
 
-    def reservations(self, *, past: bool = False) -> list[sharing.Reservation]:
+    def reservations(self, *, past: bool = False) -> list[api.sharing.Reservation]:
         """Reservations that hold now or later; with `past`, all."""
         answer = self.connection.request("GET", "/reservations", params={"all": "true" if past else None})
-        return _RESERVATIONS.validate_json(answer.content)
+        return TypeAdapter(list[api.sharing.Reservation]).validate_json(answer.content)
 
-    def reserve(self, new: sharing.NewReservation) -> sharing.Reservation:
+    def reserve(self, new: api.sharing.NewReservation) -> api.sharing.Reservation:
         """Keep nodes or GPUs for users and projects, or take nodes out of use."""
         answer = self.connection.request("POST", "/reservations", json=new.model_dump(mode="json"), retry=False)
-        return sharing.Reservation.model_validate_json(answer.content)
+        return api.sharing.Reservation.model_validate_json(answer.content)
 
     def cancel_reservation(self, reservation: str) -> None:
         """Give back what is reserved."""

@@ -1,5 +1,7 @@
 """The client's calls about sweeps: many jobs as one."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
