@@ -238,6 +238,8 @@ class ForkServers:
         if server is not None:
             try:
                 reaper = server.lend()
+                if reaper is None:  # as it answers when its packages have changed
+                    self.learnt.forgive(key.digest)
             except OSError as error:
                 logger.warning("a fork server of the account %s does not answer: %s", record["uid"], error)
             if reaper is None:

@@ -1,6 +1,7 @@
 """The follower as a state machine: a clock that the test turns, a service in memory, a folder on disk."""
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -99,6 +100,7 @@ class World:
         self.shim = Watch()
         self.now = 0.0
         self.finalized: list[str] = []
+        self.learnt: list[tuple[object, AttemptFolder, int]] = []
         self.background: list[Callable[[], None]] = []
         self.folder = AttemptFolder(root, "att-1")
         self.folder.create()
@@ -117,6 +119,7 @@ class World:
             spawn=self.background.append,
             now=lambda: self.now,
             disk_limit=lambda: disk_limit,
+            learn=lambda launch, folder, owner: self.learnt.append((launch, folder, owner)),
         )
         return Follower(self.folder, tools, fresh=True)
 
@@ -182,6 +185,16 @@ def test_running_is_told_once_and_streams_flow_meanwhile(world: World) -> None:
     world.end()
     world.run(follower)
     assert world.service.calls == ["running", "log", "result", "settled"]
+
+
+def test_an_attempt_is_learnt_from_once_when_it_has_ended(world: World) -> None:
+    follower = world.follower()
+    world.speak()
+    world.run(follower, until="running")
+    assert world.learnt == []
+    world.end()
+    world.run(follower)
+    assert world.learnt == [({"log_limit": 1000, "node_rank": 0}, world.folder, os.getuid())]
 
 
 def test_what_is_installed_is_told_once_and_does_not_hold_up_the_result(world: World) -> None:

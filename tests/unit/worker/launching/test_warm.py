@@ -212,3 +212,20 @@ def test_a_digest_is_an_environments_own() -> None:
     digests = {key.digest for key in keys if key is not None}
     assert len(digests) == 3
     assert not any("secret" in digest for digest in digests)
+
+
+def test_what_was_struck_off_is_tried_again_when_a_server_of_another_account_gives_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ForkServers, "_started", lambda _self, _key, names: Loaded(names))
+    monkeypatch.setattr(ForkServers, "want", lambda *_: None)
+    monkeypatch.setattr(Loaded, "lend", lambda _self: None, raising=False)
+    servers = ForkServers(log=tmp_path / "log")
+    record = launch([*AGENT, PYTHON, "-u", "a.py"], uid=1000)
+    key = key_of(record)
+    assert key is not None
+    servers.learnt.take(key.digest, Told(installed=("tidy",)))
+    servers.learnt.strike(key.digest, {"tidy": "its import fails"})
+    assert servers.make(key)
+    assert servers.lend(record) == warm.SILENT
+    assert servers.learnt.wanted(key.digest) == ["tidy"]
