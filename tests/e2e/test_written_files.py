@@ -277,9 +277,13 @@ def test_a_job_that_restores_our_checkpoint_begins_with_what_it_was_submitted_wi
     assert (attempt.carried_from, attempt.resumed_from_step is not None) == (None, True)
 
 
+#: A slot that is kept is empty for no longer while somebody may be tried there.
+SHORT_TRIAL_S = 12
+
+
 @pytest.fixture
 def short_trials(yard: Stack) -> Iterator[None]:
-    yard.client.set_policy(Policy(time_slice=12, min_run=1, preemption_cost=0))
+    yard.client.set_policy(Policy(time_slice=SHORT_TRIAL_S, min_run=1, preemption_cost=0))
     yield
     yard.client.set_policy(Policy())
 
@@ -319,6 +323,10 @@ def test_a_slot_kept_for_a_wide_job_is_not_empty_while_a_short_one_waits(yard: S
     (project / "brief.py").write_text("pass")
     done = yard.yard("run", "--gpus", "1", "--launcher", "python", "--", "python", "brief.py", cwd=project)
     assert done.returncode == 0, done.stdout + done.stderr
+    brief = newest(yard)
+    assert brief.name.endswith("brief")
+    assert brief.started_at is not None
+    assert (brief.started_at - brief.created_at).total_seconds() <= SHORT_TRIAL_S
     assert yard.client.job(wide.id).state is JobState.QUEUED
     assert yard.client.job(holder.id).state is JobState.RUNNING
     for job in (holder, wide):

@@ -14,6 +14,7 @@ import numpy as np
 from service.scheduler.model.columns import Bools, Floats, Ints
 from service.scheduler.model.decisions import PutBack
 from service.scheduler.model.jobs import Running, Waiting
+from service.scheduler.model.nodes import ResourceRequest
 from service.scheduler.model.state import SchedulerState
 from service.scheduler.model.table import Column
 from service.scheduler.policy.backfill import Need, hold_nodes, oldest_since
@@ -150,6 +151,7 @@ class Blocked:
                 if hold is not None
                 and hold.until_us < math.inf
                 and not hold.lets(request)
+                and _compete(job.resources, self._state.waiting[hold.job].resources)
                 and self._behind(self._row(job), self._state.table.rows[hold.job])
             ),
             None,
@@ -248,3 +250,8 @@ class Blocked:
 
     def _job(self, row: int) -> Waiting:
         return self._state.waiting[self._state.table.jobs[row]]
+
+
+def _compete(one: ResourceRequest, other: ResourceRequest) -> bool:
+    """Return whether both ask for something of one kind: else neither can be in the other's way."""
+    return bool((one.gpus and other.gpus) or (one.cpus and other.cpus) or (one.memory and other.memory))

@@ -27,6 +27,7 @@ rivals = st.lists(
         gpus=st.integers(1, 4),
         priority=st.integers(0, 2),
         preemptible=st.booleans(),
+        restartable=st.booleans(),
         user=st.sampled_from(["ann", "bob"]),
         ran_us=st.integers(1, LONGEST // STEP).map(lambda steps: steps * STEP),
         limit_us=st.sampled_from([None, LONGEST]),
@@ -38,9 +39,24 @@ rivals = st.lists(
 
 
 def endless(found: list[Waiting]) -> Iterator[tuple[Waiting, int]]:
-    """Rivals without end, and how long each of them runs."""
+    """Rivals without end, and how long each of them runs; who can be stopped need not start over."""
     for number, rival in enumerate(cycle(found), start=100):
-        yield replace(rival, job=f"j{number}", number=number, ran_us=0), rival.ran_us
+        restartable = rival.restartable and not rival.preemptible
+        yield replace(rival, job=f"j{number}", number=number, ran_us=0, restartable=restartable), rival.ran_us
+
+
+def begin_trials(world: SchedulerState, now: int, policy: Policy) -> None:
+    """Those that have just started, and may start over, make their first step."""
+    ends_us = now + (policy.time_slice or 0) * SECOND
+    fresh = [one for one in world.running.values() if one.restartable and one.since_us == now]
+    world.put([replace(one, starts_over=True, begun_us=now, trial_ends_us=ends_us) for one in fresh])
+
+
+def end_trials(world: SchedulerState, now: int, lasts: dict[str, int]) -> None:
+    """The steps of those whose trial ends now have told how long they will still run."""
+    over = [one for one in world.running.values() if one.restartable and one.trial_ends_us == now]
+    left = {one.job: lasts[one.job] - (now - one.since_us) for one in over}
+    world.put([replace(one, remaining=replace(known(left[one.job]), as_of_us=now)) for one in over])
 
 
 class Started(NamedTuple):
@@ -67,7 +83,9 @@ def until_started(world: SchedulerState, found: list[Waiting], policy: Policy) -
             world.put([replace(rival, eligible_us=now)])
             lasts[rival.job] = lasts_us
         for moment in (now, now + policy.min_run * SECOND):
+            end_trials(world, moment, lasts)
             settle(world, moment, policy)
+            begin_trials(world, moment, policy)
             stops += len(running - world.running.keys())
             running = targets & world.running.keys()
             started |= {job: step for job in running if job not in started}

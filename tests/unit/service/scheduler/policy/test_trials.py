@@ -4,20 +4,22 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from service.scheduler.model.decisions import PutBack
 from service.scheduler.model.jobs import Estimate, Running
 from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.decide import decide
 from tests.unit.service.scheduler.worlds import (
+    GIB,
     HOUR,
     MINUTE,
     NOW,
     SECOND,
+    crowds,
     job,
     known,
     node_info,
-    policies,
     put_back,
     running,
     settle,
@@ -94,6 +96,15 @@ def test_it_is_put_back_where_its_devices_are_kept_and_it_would_not_be_gone_in_t
     assert decide(state(node_info(gpus=2), LONG, holder, behind), NOW, Policy()) == []
 
 
+def test_it_is_not_put_back_for_a_job_that_needs_nothing_of_what_it_holds() -> None:
+    """The node is kept for a job without GPUs, whose memory a job of an hour has."""
+    wide = job(2, 0, cpus=1, memory=200 * GIB, remaining=known(10 * MINUTE), ran_us=MINUTE)
+    holder = running(3, "a1", memory=100 * GIB, remaining=told(HOUR))
+    assert decide(state(node_info(gpus=2), LONG, holder, wide), NOW, Policy()) == []
+    large = replace(LONG, resources=replace(LONG.resources, memory=100 * GIB))
+    assert decide(state(node_info(gpus=2), large, holder, wide), NOW, Policy()) == [PutBack(job="r1", for_job="j2")]
+
+
 def test_what_is_put_back_does_not_start_there_again() -> None:
     two = job(2, 2, remaining=known(10 * MINUTE), ran_us=MINUTE)
     world = state(node_info(gpus=2), LONG, running(3, "a1", remaining=told(HOUR)), two)
@@ -119,15 +130,21 @@ def test_no_node_is_emptied_to_try_a_job_while_shorter_ones_wait() -> None:
 
 
 @settings(max_examples=500)
-@given(worlds(), policies)
+@given(
+    crowds() | worlds(),
+    st.builds(Policy, backfill=st.booleans(), preemption=st.booleans(), min_run=st.sampled_from([0, 60])),
+)
 def test_only_for_a_job_that_waits_for_its_devices(world: SchedulerState, policy: Policy) -> None:
+    """It could start if it were alone, and it asks for something of what is held by the one that is put back."""
     for name, blocked in put_back(decide(world, NOW, policy)).items():
         one = world.running[name]
+        held, wanted = one.resources, world.waiting[blocked].resources
+        assert any(getattr(held, kind) and getattr(wanted, kind) for kind in ("gpus", "cpus", "memory"))
         assert one.restartable
         assert one.since_us + policy.min_run * SECOND <= NOW <= one.trial_ends_us
         assert blocked in world.waiting
         assert policy.order is Order.FAIR
         alone = world.copy()
-        for each in list(alone.running):
+        for each in [*alone.running, *(alone.waiting.keys() - {blocked})]:
             alone.remove(each)
-        assert blocked in starts(decide(alone, NOW, policy)) or len(alone.waiting) > 1
+        assert blocked in starts(decide(alone, NOW, policy))
