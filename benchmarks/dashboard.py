@@ -1,4 +1,4 @@
-"""What a tab of the dashboard costs: its requests and its CPU time, and the service's CPU time for each watcher.
+"""What the dashboard costs a tab and, for each watcher, the service; and how long it takes to show what is large.
 
 `python -m benchmarks.dashboard` runs the service as a process, a node that only talks, and a real Chromium. A job of
 two ranks reports ten points a second from each; the box and the list of jobs are idle.
@@ -18,7 +18,7 @@ from typing import Any
 import httpx
 from playwright.sync_api import Page
 
-from benchmarks import results
+from benchmarks import results, views
 from benchmarks.figure import Figure, summarise
 from tests.support import browser, live, scripted
 from torchyard import wire
@@ -149,12 +149,13 @@ def main() -> None:
         home = Path(folder) / "home"
         home.mkdir()
         os.environ["TORCHYARD_HOME"] = str(home)
-        with live.process(f"sqlite:///{folder}/bench.db", home) as (process, url):
-            rows = list(summarise(_measure(process.pid, url, home, options.seconds)))
+        database = f"sqlite:///{folder}/bench.db"
+        with live.process(database, home) as (process, url):
+            rows = list(summarise(_measure(process.pid, url, home, database, options.seconds)))
     results.report("dashboard", rows)
 
 
-def _measure(pid: int, url: str, home: Path, seconds: float) -> Iterator[Figure]:
+def _measure(pid: int, url: str, home: Path, database: str, seconds: float) -> Iterator[Figure]:
     token, node_token = ((home / name).read_text().strip() for name in ("admin.token", "node.token"))
     with (
         live.connect(url, token) as client,
@@ -165,13 +166,15 @@ def _measure(pid: int, url: str, home: Path, seconds: float) -> Iterator[Figure]
         code = client.post("/api/v1/session/codes").raise_for_status().json()["code"]
         page.goto(f"/#login={code}")
         page.get_by_role("heading", name="Jobs").wait_for()
+        yield from views.first_view(chromium, page.context, url)
         with Node(agent):
             for name, address in (("the box, idle", "/box"), ("jobs, idle", "/")):
                 page.goto(address)
                 yield from _page(name, *_tab(page, seconds))
             spec = {"command": ["train.py"], "launcher": "torchrun", "resources": {"gpus": 2}}
             job = client.post("/api/v1/jobs", json=spec).raise_for_status().json()
-        with Node(agent), Training(agent, agent.start()):
+        attempt = agent.start()
+        with Node(agent), Training(agent, attempt):
             page.goto("about:blank")
             alone = _service(pid, seconds)
             page.goto(f"/jobs/{job['number']}/charts")
@@ -189,6 +192,9 @@ def _measure(pid: int, url: str, home: Path, seconds: float) -> Iterator[Figure]
                 met=many - alone < 0.5,
             )  # fmt: skip
             print(f"a watcher read {sum(received) / WATCHERS / 1024:.0f} KiB", file=sys.stderr)
+        attempt.end()
+        yield from views.large_log(page.context, database, home / "service" / "artifacts", job["number"], attempt.id)
+        yield from views.scrolled_table(page.context, database, job["id"])
 
 
 def _page(name: str, requests: float, cpu: float) -> Iterator[Figure]:
