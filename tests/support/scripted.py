@@ -25,30 +25,33 @@ class Attempt:
         self.id = attempt_id
         self.started_us = now_us()
         self._agent = agent
-        self._lines = 0
+        self._lines: dict[int, int] = {}
         self._log: dict[int, int] = {}
 
-    def report(self, steps: Sequence[int], *, total_steps: int | None = None, lost: int = 0, **values: Any) -> None:
-        """Metric lines, one a step, and records that got `lost`; a value may be a function of the step. Names have
-        ``__`` for a slash.
+    def report(
+        self, steps: Sequence[int], *, total_steps: int | None = None, lost: int = 0, rank: int = 0, **values: Any
+    ) -> None:
+        """Metric lines of a rank, one a step, and records that got `lost`; a value may be a function of the step. Names
+        have ``__`` for a slash.
         """
         named = {name.replace("__", "/"): value for name, value in values.items()}
+        start = self._lines.get(rank, 0)
         records = [
             (
-                self._lines + n,
+                start + n,
                 wire.MetricRecord(step=step, time_us=now_us(), values=_at(named, step), total_steps=total_steps),
             )
             for n, step in enumerate(steps)
         ]
-        start, self._lines = self._lines, self._lines + len(records)
+        end = self._lines[rank] = start + len(records)
         batch = wire.MetricBatch(
             node_rank=0,
-            stream="rank-0",
-            rank=0,
+            stream=f"rank-{rank}",
+            rank=rank,
             offset=LINE * start,
-            end=LINE * self._lines,
+            end=LINE * end,
             records=records,
-            taken=self._lines + lost,
+            taken=end + lost,
         )
         self._post("metrics", batch)
 

@@ -142,6 +142,23 @@ def test_keys_zoom_move_and_read_a_chart(page: Page, submit: Submit, node: Agent
     expect(said).to_be_empty()
 
 
+def test_ranks_are_lines_or_a_band(page: Page, submit: Submit, node: Agent) -> None:
+    job = submit(name="ranks", resources={"gpus": 4})
+    attempt = node.start()
+    for rank in range(4):
+        attempt.report(range(10), rank=rank, loss=float(rank))
+    page.goto(f"/jobs/{job['number']}/charts")
+    lines = chart(page, "loss").locator("li")
+    expect(lines).to_have_count(4)
+    page.get_by_role("button", name="Band of ranks").click()
+    expect(lines).to_have_count(1)
+    expect(page).to_have_url(re.compile("ranks=band"))
+    chart(page, "loss").locator(".u-over").hover()
+    expect(lines).to_contain_text("1.500 (0 to 3)")
+    page.get_by_role("button", name="Each rank").click()
+    expect(lines).to_have_count(4)
+
+
 def test_charts_are_in_sections_and_how_they_are_shown_stands_in_the_address(
     page: Page, submit: Submit, node: Agent, tmp_path: Path
 ) -> None:
