@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 from sqlalchemy import insert, select, update
 
 from service.db.models import Allocation, Attempt, Device, Node
+from service.queue.attention import IDLE_MINUTES
 from tests.e2e.dashboard.test_trust import signed_in
 from tests.support.live import Live
 from tests.support.scripted import GIB, Agent
@@ -96,20 +97,24 @@ def test_mine_and_what_needs_attention(page: Page, submit: Submit, node: Agent) 
     expect(page.get_by_role("heading", name="broken")).to_be_visible()
 
 
-def test_a_hang_and_a_broken_silent_full_node_are_marked(
+def test_a_run_that_hangs_idle_and_a_broken_silent_full_node_are_marked(
     page: Page, submit: Submit, node: Agent, live_service: Live
 ) -> None:
     submit(name="stuck")
-    node.start()
+    stuck = node.start()
     ctx = live_service.context
     now = ctx.now_us()
+    for minute in range(IDLE_MINUTES):
+        values = {f"gpu.{index}.utilization": 0.0 for index in range(4)}
+        node.sample(values, stuck, ago_s=60 * minute + 20)
     with ctx.db.write() as tx:
-        tx.execute(update(Attempt).values(hung_us=now))
+        tx.execute(update(Attempt).values(hung_us=now, started_us=now - 3_600_000_000))
         tx.execute(update(Node).values(disk_floor=2000 * GIB))
         tx.execute(update(Device).where(Device.index == 3).values(unusable="in quarantine: row remap failed"))
     page.reload()
     attention = page.get_by_role("region", name="Needs attention")
     expect(attention.locator("[data-kind=hung]")).to_contain_text("stuck")
+    expect(attention.locator("[data-kind=idle]")).to_contain_text(f"has used no GPU for {IDLE_MINUTES} minutes")
     expect(attention.locator("[data-kind=disk-low]")).to_contain_text("no job starts there below 2")
     expect(attention.locator("[data-kind=device-unusable]")).to_contain_text("GPU 3 is out of use")
     unusable = page.locator('.lane-closed[data-kind="unusable"]')
