@@ -74,7 +74,7 @@ def test_why_a_job_waits_or_runs_is_told_in_chinese(
     chinese: Page, live_service: Live, node: Agent, submit: Submit
 ) -> None:
     holder, waiter = submit(name="holder", resources={"gpus": 4}), submit(name="waiter")
-    node.start()
+    run = node.start()
     sign_in(chinese, live_service)
     expect(chinese.get_by_text("等待中").first).to_be_visible()
     why = chinese.get_by_role("region", name="原因")
@@ -85,3 +85,6 @@ def test_why_a_job_waits_or_runs_is_told_in_chinese(
     chinese.goto(f"/jobs/{holder['number']}")
     expect(why).to_contain_text(f"作业 {holder['number']} 自 ")
     expect(why).to_contain_text("起在节点")
+    expect(chinese.locator(".events")).to_contain_text("正在准备代码和环境")
+    run.end(exit_code=1, fingerprint="out-of-memory")
+    expect(chinese.get_by_role("region", name="失败原因")).to_contain_text("GPU 显存不足")

@@ -2,6 +2,7 @@ import { t } from "@lingui/core/macro";
 
 import type { Job } from "../api/types";
 import { failureWords } from "../lib/failure";
+import { failureAdvice } from "../lib/failureAdvice";
 import { sentence } from "../lib/format";
 import { Coded } from "../ui/Coded";
 import { Copy } from "../ui/Copy";
@@ -11,7 +12,8 @@ export function Failure({ job }: { job: Job }) {
   const { error } = job;
   if (error === null) return null;
   const { rank, exit_code: code, signal, traceback } = error;
-  const { headline, how, advice } = failureWords(error);
+  const { headline, how, advice: said } = failureWords(error);
+  const advice = failureAdvice(error.cause) ?? said;
   const facts = [
     ...(typeof rank === "number" ? [t`rank ${rank}`] : []),
     ...(typeof code === "number" ? [t`exit code ${code}`] : []),
@@ -20,7 +22,7 @@ export function Failure({ job }: { job: Job }) {
   return (
     <section className="failure" aria-label={t`Failure`}>
       <p className="failure-message"><strong>{how === null ? <Coded text={headline} /> : headline}</strong></p>
-      {advice !== null && <p><Coded text={`${sentence(advice)}.`} /></p>}
+      {advice !== null && <p><Coded text={t`${{ advice: sentence(advice) }}.`} /></p>}
       <p className="failure-facts">
         {facts.map((fact) => <span key={fact}>{fact}</span>)}
         {facts.length === 0 && how !== null && <span><Coded text={how} /></span>}
