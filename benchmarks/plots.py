@@ -12,6 +12,7 @@ from matplotlib.figure import Figure as Picture
 from matplotlib.ticker import NullLocator
 
 from benchmarks import results
+from benchmarks.figure import Summary
 from benchmarks.peers import outcome
 
 PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
@@ -116,11 +117,22 @@ def with_table(page: str, peers: dict[str, Any]) -> str:
     return _between(page, BEGIN, END, f"{words}\n\n{outcome.markdown(peers['rows'])}")
 
 
-def with_targets(page: str) -> str:
-    """Return the page with the picture of the targets."""
-    return _between(
-        page, TARGETS_BEGIN, TARGETS_END, "![How far figures are from targets](images/benchmark-targets.svg)\n"
+def with_figures(page: str, sections: dict[str, Any]) -> str:
+    """Return the page with the picture of the targets and a table for each section."""
+    picture = "![How far figures are from targets](images/benchmark-targets.svg)\n"
+    tables = (f"\n### {name.capitalize()}\n\n{_section(each)}" for name, each in sections.items())
+    return _between(page, TARGETS_BEGIN, TARGETS_END, picture + "".join(tables))
+
+
+def _section(section: dict[str, Any]) -> str:
+    """Return the machine and a row for each figure."""
+    about = "{cpu}, {cores} cores, {memory_gb} GB of memory, Python {python}, torch {torch}, {date}, load {load:g}"
+    head = (
+        "| figure | median | range | runs | target | met | against, in the same run |\n|---|---|---|---|---|---|---|\n"
     )
+    rows = (results.cells(Summary(**figure)) for figure in section["figures"])
+    lines = ("|" + "|".join(f" {cell} " if cell else " " for cell in row) + "|\n" for row in rows)
+    return f"{about.format_map(section['machine'])}\n\n{head}{''.join(lines)}"
 
 
 def _between(page: str, begin: str, end: str, text: str) -> str:
@@ -134,7 +146,7 @@ def main() -> None:
     sections, peers = results.load(), results.load(outcome.PEERS)
     if sections:
         draw_targets(sections, IMAGES / "benchmark-targets.svg")
-        PAGE.write_text(with_targets(PAGE.read_text()))
+        PAGE.write_text(with_figures(PAGE.read_text(), sections))
     if peers:
         draw_peers(peers["rows"], IMAGES / "benchmark-peers.svg")
         PAGE.write_text(with_table(PAGE.read_text(), peers))

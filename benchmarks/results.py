@@ -75,12 +75,16 @@ def table(rows: Sequence[Summary], title: str) -> Table:
     """Return the rows as they are printed."""
     shown = Table("figure", "median", "range", "runs", "target", "met", "against the same run's", title=title)
     for row in rows:
-        ratio = f"{row.median / row.baseline:,.2f} x {row.against}" if row.baseline else ""
-        verdict = {None: "", True: "yes", False: "NO"}[row.met]
-        spread = f"{number(row.minimum)} to {number(row.maximum)}"
-        cells = (f"{number(row.median)} {row.unit}", spread, str(row.runs), row.target, verdict, ratio)
-        shown.add_row(row.name, *cells)
+        shown.add_row(*cells(row))
     return shown
+
+
+def cells(row: Summary) -> tuple[str, ...]:
+    """Return a row as the columns of the table have it."""
+    ratio = f"{row.median / row.baseline:,.2f} x {row.against}" if row.baseline else ""
+    verdict = {None: "", True: "yes", False: "NO"}[row.met]
+    spread = f"{number(row.minimum)} to {number(row.maximum)}"
+    return row.name, f"{number(row.median)} {row.unit}", spread, str(row.runs), row.target, verdict, ratio
 
 
 def number(value: float) -> str:

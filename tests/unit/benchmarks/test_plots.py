@@ -67,11 +67,20 @@ def test_the_table_of_the_page_is_replaced() -> None:
     assert plots.with_table(once, peers) == once
 
 
-def test_the_page_shows_the_targets_once() -> None:
+def test_the_page_shows_each_figure_once() -> None:
     page = f"before\n{plots.TARGETS_BEGIN}\n{plots.TARGETS_END}\nafter\n"
-    once = plots.with_targets(page)
+    machine = {"cpu": "some", "cores": 2, "memory_gb": 8, "python": "3", "torch": "2", "date": "2026-01-01", "load": 1}
+    sections = {
+        "control plane": {
+            "machine": machine,
+            "figures": [figure(7.5, "< 10", unit="ms", minimum=7.5, maximum=7.5, runs=1, met=True)],
+        }
+    }
+    once = plots.with_figures(page, sections)
     assert once.count("(images/benchmark-targets.svg)") == 1
-    assert plots.with_targets(once) == once
+    assert "### Control plane\n\nsome, 2 cores, 8 GB of memory" in once
+    assert "| figure of 7.5 | 7.5 ms | 7.5 to 7.5 | 1 | < 10 | yes | |\n" in once
+    assert plots.with_figures(once, sections) == once
     assert once.endswith(f"{plots.TARGETS_END}\nafter\n")
 
 
