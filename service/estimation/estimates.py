@@ -32,6 +32,8 @@ _Z90 = 1.2816
 _SPEED_ERROR, _STEP_ERROR = 0.05, 0.5
 #: Of a time limit: what a job takes of it, before anything is known of limits here.
 _OF_LIMIT = (0.1, 0.5, 1.0)
+#: Bases of estimates from a job's own steps.
+REPORTED_BASIS, PRINTED_BASIS = "progress", "progress-printed"
 QUANTILES = (0.1, 0.5, 0.9)
 #: Letters that no number begins with, though "inf" and "nan" are numbers: to ask `float` costs ten times as much.
 _NO_NUMBER = frozenset(string.ascii_letters) - frozenset("iInN") | {"/", ""}
@@ -193,6 +195,12 @@ class StepProgress:
     silent_us: int = 0
     #: From the start of an attempt to its first step; 0 for a job that is past it.
     overhead_us: int = 0
+    #: They were read from what the job prints, which its program may not mean for its whole run.
+    printed: bool = False
+
+    @property
+    def basis(self) -> str:
+        return PRINTED_BASIS if self.printed else REPORTED_BASIS
 
 
 def from_progress(progress: StepProgress) -> RawEstimate | None:
@@ -203,7 +211,7 @@ def from_progress(progress: StepProgress) -> RawEstimate | None:
     left = progress.overhead_us + max(steps - progress.silent_us, steps / 2)
     factor = math.exp(_Z90 * (_SPEED_ERROR + _STEP_ERROR / math.sqrt(progress.watched_steps)))
     return RawEstimate(
-        EstimateSource.PROGRESS, "progress", Quantiles(round(left / factor), round(left), round(left * factor))
+        EstimateSource.PROGRESS, progress.basis, Quantiles(round(left / factor), round(left), round(left * factor))
     )
 
 

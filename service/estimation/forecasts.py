@@ -33,6 +33,8 @@ REFRESH_US = 5 * 1_000_000
 OVERLAP_US = 60 * 1_000_000
 #: When a job's own steps are first asked, to learn what they are worth.
 JUDGED_US = 60 * 1_000_000
+#: Sources of forecasts from a job's own steps, which tell nothing of jobs like it.
+_OWN = (estimates.REPORTED_BASIS, estimates.PRINTED_BASIS)
 
 
 class Estimator:
@@ -105,8 +107,10 @@ class Estimator:
         span = progress.span_at(tx, attempt, attempt.started_us + JUDGED_US)
         if span is None:
             return
-        (step0, time0), (step, time_us) = span
-        steps = StepProgress(steps_left=total - step, watched_steps=step - step0, watched_us=time_us - time0)
+        (step0, time0), (step, time_us), printed = span
+        steps = StepProgress(
+            steps_left=total - step, watched_steps=step - step0, watched_us=time_us - time0, printed=printed
+        )
         raw = estimates.from_progress(steps)
         if raw is None:
             return
@@ -157,7 +161,7 @@ class Estimator:
         if (row.job_id, row.source) in self._seen:
             return True
         try:
-            key = None if row.source == "progress" else HistoryKey.parse(row.key)
+            key = None if row.source in _OWN else HistoryKey.parse(row.key)
             if row.actual_us is None:
                 return False
             outcome = None if row.raw_p50_us is None else _forecast_outcome(row, row.actual_us)

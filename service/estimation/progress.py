@@ -23,8 +23,14 @@ REMEMBERED = 200_000
 
 #: A step and when it was reported.
 Point = tuple[int, int]
-#: The first and the last one of an attempt.
-StepSpan = tuple[Point, Point]
+
+
+class StepSpan(NamedTuple):
+    """The first and the last step of an attempt, and whether they were read from what it printed."""
+
+    first: Point
+    last: Point
+    printed: bool
 
 
 class EstimatedJob(Protocol):
@@ -61,6 +67,7 @@ class _StepSeries(NamedTuple):
     series_id: int
     step: int
     time_us: int
+    printed: bool = False
 
 
 class _FirstPoint(NamedTuple):
@@ -107,7 +114,7 @@ class ProgressReader:
         for first in _first_points(tx, unknown):
             self._first[first.series_id] = (first.step, first.time_us)
         return {
-            attempt: (self._first[row.series_id], (row.step, row.time_us))
+            attempt: StepSpan(self._first[row.series_id], (row.step, row.time_us), row.printed)
             for attempt, row in found.items()
             if row.series_id in self._first
         }
@@ -145,7 +152,9 @@ def span_at(tx: Connection, attempt: RanAttempt, at_us: int) -> StepSpan | None:
     points = (MetricPoint.series_id == series.series_id, MetricPoint.seq < MAX_POINTS)
     query = select(MetricPoint.step, MetricPoint.time_us).where(*points, MetricPoint.time_us <= at_us)
     last = tx.execute(query.order_by(MetricPoint.seq.desc()).limit(1)).one_or_none()
-    return None if last is None else ((first.step, first.time_us), (last.step, last.time_us))
+    if last is None:
+        return None
+    return StepSpan((first.step, first.time_us), (last.step, last.time_us), series.printed)
 
 
 def _rows(tx: Connection, query: Any, column: Any, ids: Sequence[Any]) -> Iterator[Any]:
@@ -172,7 +181,11 @@ def _printed(tx: Connection, attempts: Sequence[AttemptId]) -> list[_StepSeries]
     query = select(*columns, MetricSeries.last_value).where(MetricSeries.last_step.is_not(None), tracked.PRINTED)
     rows = _rows(tx, query.order_by(MetricSeries.last_time_us), MetricSeries.attempt_id, attempts)
     newest = {row.attempt_id: row for row in rows}
-    return [_StepSeries._make(row[:4]) for row in newest.values() if row.last_value is not None]
+    return [
+        _StepSeries(row.attempt_id, row.id, row.last_step, row.last_time_us, printed=True)
+        for row in newest.values()
+        if row.last_value is not None
+    ]
 
 
 def _reported(tx: Connection, attempts: Sequence[AttemptId]) -> list[_StepSeries]:
@@ -186,7 +199,7 @@ def _reported(tx: Connection, attempts: Sequence[AttemptId]) -> list[_StepSeries
         .where(MetricSeries.last_step.is_not(None), tracked.REPORTED)
         .group_by(MetricSeries.attempt_id)
     )
-    return [_StepSeries._make(row) for row in _rows(tx, query, MetricSeries.attempt_id, attempts)]
+    return [_StepSeries(*row) for row in _rows(tx, query, MetricSeries.attempt_id, attempts)]
 
 
 def _first_points(tx: Connection, series: Sequence[int]) -> list[_FirstPoint]:
@@ -229,8 +242,8 @@ class _JobProgress:
         told = next((each for each in self.ran[:-3:-1] if each.id in self.spans and _long(self.spans[each.id])), None)
         if told is None:
             return None
-        (step0, time0), (step, time_us) = self.spans[told.id]
-        stepping = self.spans[self.live.id][1] if self.live is not None and self.live.id in self.spans else None
+        (step0, time0), (step, time_us), printed = self.spans[told.id]
+        stepping = self.spans[self.live.id].last if self.live is not None and self.live.id in self.spans else None
         at_step, at_us = stepping or (self.resumes, now)
         return StepProgress(
             steps_left=max(0, total - at_step),
@@ -238,9 +251,10 @@ class _JobProgress:
             watched_us=time_us - time0,
             silent_us=max(0, now - at_us),
             overhead_us=0 if stepping else max(0, time0 - told.started_us),
+            printed=printed,
         )
 
 
 def _long(span: StepSpan) -> bool:
-    (step0, time0), (step, time_us) = span
+    (step0, time0), (step, time_us), _ = span
     return step > step0 and time_us - time0 >= estimates.WATCHED_US

@@ -152,8 +152,9 @@ class SourceCalibration(Resource):
     """Forecasts from one source, against how long the jobs then took."""
 
     source: str
-    """progress (the job's own steps), history (jobs of the same user, project and work), history-user, history-project,
-    limit (the time limit), outrun (jobs that ran longer than all their like)."""
+    """progress (steps that the job reported), progress-printed (steps that it printed), history (jobs of the same user,
+    project and work), history-user, history-project, limit (the time limit), outrun (jobs that ran longer than all
+    their like)."""
     n: int
     """Jobs that it is judged by, the newest that succeeded."""
     p10: float

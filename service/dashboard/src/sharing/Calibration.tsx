@@ -10,6 +10,7 @@ import { Panel } from "../ui/Panel";
 
 const SOURCES: Record<string, string> = {
   progress: t`the job's own steps`,
+  "progress-printed": t`steps that the job printed`,
   history: t`earlier jobs of the same user, project and work`,
   "history-user": t`earlier jobs of the user`,
   "history-project": t`earlier jobs of the project`,

@@ -132,7 +132,9 @@ def test_printed_steps_tell_where_none_are_reported(db: Database) -> None:
     assert (found.source, found.p50_us) == (EstimateSource.PROGRESS, 400 * SECOND), "by what is counted now"
     succeeded(db, estimator, job, 510 * SECOND)
     _, progress = rows(db, job[0])
-    assert (progress.source, progress.p50_us, progress.actual_us) == ("progress", 450 * SECOND, 450 * SECOND)
+    assert (progress.source, progress.p50_us, progress.actual_us) == ("progress-printed", 450 * SECOND, 450 * SECOND)
+    with db.read() as tx:
+        assert [each.basis for each in Estimator().accuracy(tx, NOW)] == ["limit", "progress-printed"]
 
 
 def test_an_interrupted_job_is_told_by_its_last_attempt(db: Database) -> None:
