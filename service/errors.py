@@ -1,7 +1,7 @@
 """Errors of the service: each is a problem that the API presents as it is (RFC 9457)."""
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
@@ -27,13 +27,14 @@ class ProblemError(Exception):
         detail: str,
         *,
         errors: Sequence[FieldProblem] = (),
-        headers: Mapping[str, str] | None = None,
+        retry_after_s: int | None = None,
     ) -> None:
         super().__init__(detail)
         self.kind = kind
         self.detail = detail
         self.errors = list(errors)
-        self.headers = dict(headers or {})
+        self.retry_after_s = retry_after_s
+        """Seconds after which it is worth trying again; None where nothing says it."""
 
 
 def field_problem(field: str, message: str) -> ProblemError:

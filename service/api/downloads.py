@@ -8,6 +8,7 @@ from starlette.convertors import PathConvertor, register_url_convertor
 from starlette.responses import FileResponse
 
 from service.api.answers import not_modified
+from service.api.problems import HttpProblemError
 from service.errors import ProblemError, not_found
 from service.storage.store import BlobStore
 
@@ -56,7 +57,7 @@ def _check_range(header: str | None, size: int) -> None:
         first, last = part.groups()
         start = int(first) if first else size - int(last)
         if start >= size or (first and last and int(last) < start):
-            raise ProblemError(
+            raise HttpProblemError(
                 "range-not-satisfiable",
                 f"The file has {size} bytes: ask for some of them.",
                 headers={"Content-Range": f"bytes */{size}"},

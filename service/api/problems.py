@@ -3,6 +3,7 @@
 import errno
 import json
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -26,6 +27,14 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 RETRY_AFTER = {429: "1", 503: "2"}
 
 
+class HttpProblemError(ProblemError):
+    """A problem of HTTP itself, whose answer has headers of its own."""
+
+    def __init__(self, kind: str, detail: str, headers: Mapping[str, str] | None) -> None:
+        super().__init__(kind, detail)
+        self.headers = dict(headers or {})
+
+
 logger = logging.getLogger(__name__)
 
 
@@ -41,15 +50,22 @@ def body(error: ProblemError) -> dict[str, Any]:
     }
 
 
-def response(error: ProblemError) -> Response:
-    """The answer to a request that ended in a problem."""
+def headers_of(error: ProblemError) -> dict[str, str]:
+    """The headers of a problem's answer."""
     status = problems.KINDS[error.kind].status
-    headers = dict(error.headers)
+    headers = dict(error.headers) if isinstance(error, HttpProblemError) else {}
+    if error.retry_after_s is not None:
+        headers["Retry-After"] = str(error.retry_after_s)
     if status in RETRY_AFTER:
         headers.setdefault("Retry-After", RETRY_AFTER[status])
     if status == 401:
         headers.setdefault("WWW-Authenticate", "Bearer")
-    return Response(json.dumps(body(error)), status, headers, MEDIA_TYPE)
+    return headers
+
+
+def response(error: ProblemError) -> Response:
+    """The answer to a request that ended in a problem."""
+    return Response(json.dumps(body(error)), problems.KINDS[error.kind].status, headers_of(error), MEDIA_TYPE)
 
 
 def _from_validation(error: RequestValidationError) -> ProblemError:
@@ -66,7 +82,7 @@ def _request_field(details: ErrorDetails) -> FieldProblem:
 
 def _from_http(error: HTTPException) -> ProblemError:
     kind = problems.kind_for_status(error.status_code)
-    return ProblemError(kind, str(error.detail), headers=error.headers)
+    return HttpProblemError(kind, str(error.detail), error.headers)
 
 
 def install(app: FastAPI) -> None:

@@ -7,6 +7,7 @@ from html import escape
 from fastapi import Request, Response
 from fastapi.responses import HTMLResponse
 
+from service.api.problems import headers_of
 from service.errors import ProblemError
 from torchyard import problems
 
@@ -57,7 +58,7 @@ def refuse(request: Request, refusal: ProblemError, who: Sequence[str], contact:
         rows.insert(0, ("You are", " · ".join(who)))
     shown = "".join(f"<dt>{name}</dt><dd>{_html(text)}</dd>" for name, text in rows)
     status = problems.KINDS[refusal.kind].status
-    headers = {"Cache-Control": "no-store", **refusal.headers}
+    headers = {"Cache-Control": "no-store", **headers_of(refusal)}
     return HTMLResponse(_PAGE.format(rows=shown), status, headers)
 
 

@@ -35,7 +35,7 @@ class ProviderCalls:
                 raise ProblemError(
                     "unavailable",
                     "Many sign-ins wait for the provider of OpenID Connect: reload this page in a second.",
-                    headers={"Retry-After": "1"},
+                    retry_after_s=1,
                 )
             self._sources[source] += 1
         try:

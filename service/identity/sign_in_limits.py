@@ -79,7 +79,7 @@ class SignInLimits:
         return ProblemError(
             "too-many-requests",
             f"Too many {self._what} {source} have failed: wait {seconds} s, then try again.",
-            headers={"Retry-After": str(seconds)},
+            retry_after_s=seconds,
         )
 
 

@@ -11,7 +11,7 @@ def refused(calls: ProviderCalls, address: str) -> bool:
         with calls.calling(address):
             return False
     except ProblemError as error:
-        return (error.kind, error.headers) == ("unavailable", {"Retry-After": "1"})
+        return (error.kind, error.retry_after_s) == ("unavailable", 1)
 
 
 def test_calls_count_while_they_last_and_one_address_does_not_take_all() -> None:
