@@ -48,7 +48,7 @@ def check(tx: Connection, spec: JobSpec, user_id: str | None = None) -> str:
             errors=[FieldProblem(field=field, message=what)],
         )
     if user_id is not None:
-        able = {info.name: info for info in infos if info.lack(resources) is None}
+        able = {info.name: info for info in infos if info.could_hold(resources)}
         unix_accounts.check(
             tx, user_id, list(able), lambda left: enough([able[node] for node in left], resources, nodes)
         )
@@ -71,7 +71,7 @@ def advice(tx: Connection, resources: ResourceRequest, infos: Sequence[NodeInfo]
     """Return advice on a job spread over nodes: one node that could hold it, a slow network between them."""
     if nodes == 1:
         return []
-    able = [info.name for info in infos if info.lack(resources) is None]
+    able = [info.name for info in infos if info.could_hold(resources)]
     found = (on_one_node(resources, infos, nodes), _network(links.between(tx, able)))
     return [each for each in found if each is not None]
 
@@ -86,7 +86,7 @@ def on_one_node(resources: ResourceRequest, infos: Sequence[NodeInfo], nodes: in
     whole = replace(
         resources, gpus=nodes * resources.gpus, cpus=nodes * resources.cpus, memory=nodes * resources.memory
     )
-    info = next((info for info in infos if info.lack(whole) is None), None)
+    info = next((info for info in infos if info.could_hold(whole)), None)
     if nodes == 1 or info is None:
         return None
     message = (

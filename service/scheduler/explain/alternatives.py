@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from service.scheduler.explain.forecast import Expected, likely_start
+from service.scheduler.explain.lack import counted
 from service.scheduler.model.capacity import NodeCapacity
 from service.scheduler.model.decisions import Start
 from service.scheduler.model.jobs import IneligibleReason, Waiting
-from service.scheduler.model.nodes import Placement, counted
+from service.scheduler.model.nodes import Placement
 from service.scheduler.model.state import SchedulerState
 from service.scheduler.model.table import Column
 from service.scheduler.policy.decide import decide

@@ -7,10 +7,11 @@ from enum import StrEnum
 
 from service.scheduler.explain import passes
 from service.scheduler.explain.fit import lacks
+from service.scheduler.explain.lack import Lack, lack_of
 from service.scheduler.model.capacity import NodeCapacity
 from service.scheduler.model.decisions import CancelPreemption, Preempt, Start
 from service.scheduler.model.jobs import IneligibleReason, Running
-from service.scheduler.model.nodes import ClosedReason, Lack, ResourceRequest
+from service.scheduler.model.nodes import ClosedReason, ResourceRequest
 from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.decide import SchedulingPass
 from service.scheduler.policy.placement import ClusterCapacity, PlacementRequest, choose, enough
@@ -143,7 +144,7 @@ def _excluding(state: SchedulerState, resources: ResourceRequest) -> list[Blocke
     """Return a blocker for each node that could hold the job if its owner had a UNIX account there."""
     welcome = replace(resources, excluded_nodes=frozenset())
     nodes = sorted(resources.excluded_nodes & state.nodes.keys())
-    able = (node for node in nodes if state.nodes[node].lack(welcome) is None)
+    able = (node for node in nodes if state.nodes[node].could_hold(welcome))
     return [Blocker(obstacle=Obstacle.ACCOUNT, node=node) for node in able]
 
 
@@ -169,15 +170,15 @@ def _of_node(
     """
     info = state.nodes[node]
     if info.lacks_gpus(request.resources):
-        return Blocker(obstacle=Obstacle.NO_GPUS, node=node, lack=info.lack(request.resources))
-    if info.lack(request.resources) is not None:
+        return Blocker(obstacle=Obstacle.NO_GPUS, node=node, lack=lack_of(info, request.resources))
+    if not info.could_hold(request.resources):
         return None
     if info.closed is not None:
         return Blocker(obstacle=Obstacle.CLOSED, node=node, closed=info.closed)
     if (unknown := info.outdated(request.resources)) is not None:
         return Blocker(obstacle=Obstacle.OUTDATED, node=node, unknown=unknown)
-    if info.usable.lack(request.resources) is not None:
-        return Blocker(obstacle=Obstacle.UNUSABLE, node=node, lack=info.usable.lack(request.resources))
+    if not info.usable.could_hold(request.resources):
+        return Blocker(obstacle=Obstacle.UNUSABLE, node=node, lack=lack_of(info.usable, request.resources))
     short = _short(state, request, before.capacities[node])
     return short or _of_others(state, request, node, done)
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from service.scheduler.model.nodes import Lack, NodeInfo, ResourceRequest
+from service.scheduler.explain.lack import Lack, lack_of
+from service.scheduler.model.nodes import NodeInfo, ResourceRequest
 from service.scheduler.policy.placement import enough, sorts
 
 
@@ -16,10 +17,10 @@ def lacks(resources: ResourceRequest, infos: Sequence[NodeInfo], nodes: int = 1)
 
     Empty if it could run, or if there is no node yet.
     """
-    able = [info for info in infos if info.lack(resources) is None]
+    able = [info for info in infos if info.could_hold(resources)]
     if not infos or enough(able, resources, nodes):
         return []
-    each = ((info.name, info.lack(resources)) for info in sorted(infos, key=lambda b: b.name))
+    each = ((info.name, lack_of(info, resources)) for info in sorted(infos, key=lambda b: b.name))
     found = [_of_node(node, lack) for node, lack in each if lack is not None]
     return found if nodes == 1 else [_too_few(able, resources, nodes), *found]
 

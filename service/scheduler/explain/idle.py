@@ -176,7 +176,7 @@ class _Search:
         """Return why the job could not use the node at all now; None if it could."""
         if waiting.ineligible is not None:
             return IdleReason.INELIGIBLE
-        if self._state.nodes[node].usable.lack(waiting.resources) is not None or not waiting.resources.gpus:
+        if not waiting.resources.gpus or not self._state.nodes[node].usable.could_hold(waiting.resources):
             return IdleReason.UNSUITABLE
         if self._review.reached(waiting.job):
             return IdleReason.QUOTA

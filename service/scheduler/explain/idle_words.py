@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable
 
 from service.infra import times
 from service.scheduler.explain.idle import IdleReason, NodeIdleDevices
+from service.scheduler.explain.lack import counted
 from service.scheduler.explain.names import NAMED, Names
 from service.scheduler.explain.node_reasons import closed_words, stoppable
 from service.scheduler.explain.reason_inputs import moment
-from service.scheduler.model.nodes import counted
 from service.scheduler.model.state import SchedulerState
 from torchyard.ids import JobId
 

@@ -8,8 +8,9 @@ from service.infra import times
 from service.infra.times import minute
 from service.scheduler.explain.availability import available_at
 from service.scheduler.explain.blockers import Blocker, Obstacle
+from service.scheduler.explain.lack import wanted, wanted_params
 from service.scheduler.explain.reason_inputs import ReasonInputs, moment
-from service.scheduler.model.nodes import ClosedReason, NodeInfo, wanted, wanted_params
+from service.scheduler.model.nodes import ClosedReason, NodeInfo
 from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.maintenance import takes_jobs_us
 from torchyard.api import Reason

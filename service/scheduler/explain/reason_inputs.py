@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from service.infra.times import minute
+from service.scheduler.explain.lack import counted
 from service.scheduler.explain.names import Names
 from service.scheduler.model.jobs import Waiting
-from service.scheduler.model.nodes import counted
 from service.scheduler.model.state import SchedulerState
 
 

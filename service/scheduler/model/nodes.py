@@ -4,13 +4,10 @@ No database and no clock: the live scheduler, the tests and the simulator each b
 Sizes are bytes, times integer microseconds.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 from functools import cached_property
-from typing import Any
-
-from torchyard.quantities import format_size
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -114,15 +111,6 @@ class ClosedReason(StrEnum):
     SERVICE_DISK = "service-disk"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Lack:
-    """Reason for which a job does not fit on a node even when it is empty."""
-
-    words: str
-    #: What the words are made of, with their kind as `lack`.
-    params: Mapping[str, Any]
-
-
 @dataclass(frozen=True, kw_only=True)
 class NodeInfo:
     """A node, its slots, CPU cores and memory, and whether it takes jobs."""
@@ -185,62 +173,13 @@ class NodeInfo:
         """Return whether the job needs GPUs and the node has CPU slots only."""
         return resources.gpus_alone and not any(slot.kind == "gpu" for slot in self.slots)
 
-    def lack(self, resources: ResourceRequest) -> Lack | None:
-        """Return why the job does not fit on the node even when it is empty; None if it would fit."""
-        if self.name in resources.excluded_nodes:
-            return Lack(words="runs no jobs of this user, for want of a UNIX account", params={"lack": "account"})
-        if lacking := self._lacking_features(resources) or self._lacking_slots(resources):
-            return lacking
-        if resources.cpus > self.cpus:
-            return _too_little("cpus", f"{self.cpus} CPU cores", self.cpus, resources.cpus)
-        if resources.memory > self.memory:
-            found, needed = format_size(self.memory), format_size(resources.memory)
-            return _too_little("memory", f"{found} of memory", found, needed)
-        return None
-
-    def _lacking_features(self, resources: ResourceRequest) -> Lack | None:
-        missing = sorted(resources.labels - self.labels)
-        if missing:
-            words = f"has no label {', '.join(missing)}"
-            return Lack(words=words, params={"lack": "labels", "labels": missing})
-        if resources.isolated and not self.isolates:
-            words = "cannot give a job a network of its own: its worker is not root, or too old, or the kernel refuses"
-            return Lack(words=words, params={"lack": "network"})
-        return None
-
-    def _lacking_slots(self, resources: ResourceRequest) -> Lack | None:
-        if self.lacks_gpus(resources):
-            return Lack(words="has no GPUs, and NCCL needs them", params={"lack": "no-gpus"})
-        suitable = sum(slot.suits(resources) for slot in self.slots)
-        if resources.gpus > suitable:
-            few = resources.gpus > len(self.slots)
-            what = f"{len(self.slots)} {self.word}" if few else f"{suitable} {self.word} {wanted(resources)}"
-            sort = {} if few else wanted_params(resources)
-            found = len(self.slots) if few else suitable
-            return _too_little("slots", what, found, resources.gpus, unit=self.unit, **sort)
-        return None
-
-
-def _too_little(lack: str, what: str, found: float | str, needed: float | str, **more: str) -> Lack:
-    words = f"has {what}, the job needs {needed}"
-    return Lack(words=words, params={"lack": lack, "found": found, "needed": needed, **more})
-
-
-def wanted(resources: ResourceRequest) -> str:
-    """Return the type of GPU that a job asks for, in words; empty if any will do."""
-    least = max(resources.gpu_memory_min, resources.gpu_share)
-    words = [f"of type {resources.gpu_type}"] if resources.gpu_type else []
-    return " ".join([*words, *([f"with at least {format_size(least)}"] if least else [])])
-
-
-def wanted_params(resources: ResourceRequest) -> dict[str, str]:
-    """Return the type and memory of the GPUs that a job asks for, as parameters of a reason."""
-    least = max(resources.gpu_memory_min, resources.gpu_share)
-    return {"type": resources.gpu_type, "memory": format_size(least) if least else ""}
-
-
-def counted(number: float, infos: Iterable[NodeInfo]) -> str:
-    """Return so many of what these nodes have, in words: GPUs, CPU slots, or devices where both are."""
-    words = {info.word for info in infos}
-    word = "devices" if len(words) > 1 else next(iter(words), "GPUs")
-    return f"{number:.0f} {word.removesuffix('s') if number == 1 else word}"
+    def could_hold(self, resources: ResourceRequest) -> bool:
+        """Return whether the job would fit on the node if it were empty."""
+        return (
+            self.name not in resources.excluded_nodes
+            and self.offers(resources)
+            and not self.lacks_gpus(resources)
+            and resources.gpus <= sum(slot.suits(resources) for slot in self.slots)
+            and resources.cpus <= self.cpus
+            and resources.memory <= self.memory
+        )

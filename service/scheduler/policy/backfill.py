@@ -124,11 +124,8 @@ def _rank(one: Opening, need: Need) -> tuple[float, float, str]:
 def _could_hold(capacity: NodeCapacity, cluster: ClusterCapacity, request: PlacementRequest) -> bool:
     """Return whether the job fits on the node once all others have left it, as far as reservations allow."""
     masked = cluster.mask(request, capacity)
-    if (
-        masked is None
-        or capacity.info.outdated(request.resources)
-        or capacity.info.usable.lack(request.resources) is not None
-    ):
+    usable = capacity.info.usable
+    if masked is None or capacity.info.outdated(request.resources) or not usable.could_hold(request.resources):
         return False
     return not masked or choose(NodeCapacity(capacity.info), request.resources, masked) is not None
 

@@ -1,8 +1,9 @@
 """What keeps a job from starting, as data."""
 
 from service.scheduler.explain.blockers import Blocker, Obstacle, blockers
+from service.scheduler.explain.lack import Lack
 from service.scheduler.model.jobs import IneligibleReason, ReservationInfo, TenantAccount
-from service.scheduler.model.nodes import ClosedReason, Lack
+from service.scheduler.model.nodes import ClosedReason
 from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.quotas import QuotaKind, Reached
 from tests.unit.service.scheduler.worlds import GIB, HOUR, NOW, job, node_info, running, slot, state
