@@ -19,7 +19,7 @@ from service.db.upsert import insert
 from service.errors import BadPathError, NotAHashError, field_problem, not_found
 from service.identity.callers import Caller
 from service.infra.times import Clock
-from service.jobs import change
+from service.jobs import change, present
 from service.storage import paths
 from service.storage.store import BlobStore, is_hash
 from torchyard import api
@@ -78,7 +78,7 @@ def report(db: Database, store: BlobStore, attempt: AttemptIdentity, message: Ou
     if rows or message.saved:
         with db.unit_of_work() as unit:
             tx = unit.tx
-            if put_back(tx, attempt):
+            if _put_back(tx, attempt):
                 return Missing(missing=[], room=store.room())
             if message.saved:
                 tx.execute(update(Attempt).where(Attempt.id == attempt.id, ~Attempt.saved).values(saved=True))
@@ -89,10 +89,11 @@ def report(db: Database, store: BlobStore, attempt: AttemptIdentity, message: Ou
     return Missing(missing=missing, room=store.room())
 
 
-def put_back(tx: Connection, attempt: AttemptIdentity) -> bool:
-    """Return whether the attempt was put back: what it wrote is gone. Its job is locked: the next report waits."""
-    restarts = select(Job.restarts).where(Job.id == attempt.job_id).with_for_update(key_share=True)
-    return attempt.number <= (tx.scalar(restarts) or 0)
+def _put_back(tx: Connection, attempt: AttemptIdentity) -> bool:
+    """Return whether the attempt was put back: what it wrote is gone. Its job is locked: its end waits."""
+    tx.execute(select(Job.id).where(Job.id == attempt.job_id).with_for_update(key_share=True))
+    # One that is only told to stop may still end by itself, and then what it wrote is the job's.
+    return tx.scalar(present.put_back_attempts().where(Attempt.id == attempt.id)) is not None
 
 
 def _rows(attempt: AttemptIdentity, message: OutputReport, node_rank: int) -> list[dict[str, Any]]:

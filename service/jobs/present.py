@@ -220,7 +220,7 @@ def attempts(tx: Connection, job_id: JobId) -> list[api.Attempt]:
 
 def put_back_attempts() -> Select[AttemptId]:
     """Return the query for attempts that were put back; not those that ended by themselves before they were stopped."""
-    over = or_(Attempt.number < Job.attempt, Attempt.state == AttemptState.PREEMPTED)
+    over = or_(Attempt.number < Job.attempt, Attempt.state == AttemptState.PREEMPTED, Job.state == JobState.QUEUED)
     return select(Attempt.id).join(Job, Job.id == Attempt.job_id).where(Attempt.number <= Job.restarts, over)
 
 

@@ -55,6 +55,24 @@ def next_attempt(plane: Plane, seeded: Seeded, **values: Any) -> Seeded:
     return following
 
 
+def test_what_is_put_back_leaves_nothing_unless_it_ended_by_itself(data_plane: Plane) -> None:
+    """A trial that is told to stop may have ended just before; its last files come afterwards."""
+    seeded = data_plane.job()
+    with data_plane.ctx.db.write() as tx:
+        tx.execute(update(Job).where(Job.id == seeded.job).values(restarts=1))
+    tell(data_plane, seeded, written("a", b"a"))
+    data_plane.set_state(seeded, "succeeded")
+    tell(data_plane, seeded, written("a", b"a"), written("b", b"b"))
+    assert [each["name"] for each in listed(data_plane, seeded)] == ["a", "b"]
+
+    stopped = data_plane.job()
+    with data_plane.ctx.db.write() as tx:
+        tx.execute(update(Job).where(Job.id == stopped.job).values(restarts=1, state="queued"))
+        tx.execute(update(Attempt).where(Attempt.id == stopped.attempt).values(state="preempted"))
+    assert tell(data_plane, stopped, written("a", b"a")).missing == []
+    assert listed(data_plane, stopped) == []
+
+
 def test_files_of_one_name_in_several_folders_all_stay(data_plane: Plane) -> None:
     seeded = data_plane.job()
     output = wire.FileRef(path="a", size=1, sha256=sha256(b"o"))
