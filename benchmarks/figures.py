@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from benchmarks import first_step, footprint, load, scheduling
+from benchmarks import first_step, footprint, load, logs, scheduling
 from benchmarks.figure import Figure
 from benchmarks.http import KeepAliveConnection
 from benchmarks.stack import Stack, dumps, node_token
@@ -227,4 +227,5 @@ ALL = (
     *(start_latency, first_step.first_step, drain, report_cost, ingest, polls, submissions),
     *(scheduling.passes, scheduling.policy_passes),
     *footprint.ALL,
+    *logs.ALL,
 )

@@ -5,8 +5,10 @@ import subprocess
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
+import pytest
 
 from tests.support.nvml import Record, RecordedNvml
 from tests.support.wait import until
@@ -34,6 +36,28 @@ def test_the_owner_is_told_once_of_each_process_by_the_administrators_command(tm
     (line,) = told.read_text().splitlines()
     assert line.startswith(start)
     assert line.endswith("Jobs may wait for it: end it if you no longer need it.")
+
+
+def test_the_owner_is_told_at_each_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "write"
+    program.write_text(f'#!/bin/sh\n{{ echo "$@"; cat; }} >> {tmp_path}/told\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    waiting: list[Callable[[], None]] = []
+    with subprocess.Popen(["sleep", "60"]) as stray:
+        user = psutil.Process(stray.pid).username()
+        at = [("pts/1", user), ("pts/2", "somebody-else"), ("pts/3", user)]
+        logged_in = [SimpleNamespace(name=name, terminal=terminal) for terminal, name in at]
+        monkeypatch.setattr(psutil, "users", lambda: logged_in)
+        OwnerNotifier("box", None, waiting.append).see(
+            offenders.find(RecordedNvml(Record("GPU-a", pids=[stray.pid])), list)
+        )
+        (tell,) = waiting
+        tell()
+        stray.kill()
+    lines = (tmp_path / "told").read_text().splitlines()
+    assert lines[::2] == [f"{user} pts/1", f"{user} pts/3"]
+    assert all(line.startswith(f"TorchYard on box: process {stray.pid} (sleep)") for line in lines[1::2])
 
 
 def test_a_command_that_fails_or_hangs_holds_up_nothing(tmp_path: Path) -> None:

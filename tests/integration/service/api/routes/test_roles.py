@@ -36,6 +36,19 @@ CHANGES += [("PATCH", "/jobs/{job}", {"name": "n"}), ("DELETE", "/checkpoints/x"
 CHANGES += [("POST", f"/groups/{{group}}/{word}", None) for word in ("hold", "release", "resume", "cancel")]
 
 
+#: Whoever may submit to the project makes copies; links are `test_owner_and_administrators_make_and_revoke_them`'s.
+OTHERWISE = {("POST", "/jobs/{job}/rerun"), ("POST", "/jobs/{job}/link"), ("DELETE", "/jobs/{job}/link")}
+
+
+def test_no_way_to_change_a_job_is_left_out(live_service: Live) -> None:
+    found = set()
+    for path, methods in live_service.app.openapi()["paths"].items():
+        place = path.removeprefix(PREFIX).replace("{job_id}", "{job}").replace("{checkpoint_id}", "x")
+        if place.startswith(("/jobs/", "/groups/", "/checkpoints/")):
+            found |= {(method.upper(), place) for method in methods if method in {"post", "put", "patch", "delete"}}
+    assert found == {(method, path) for method, path, _ in CHANGES} | OTHERWISE
+
+
 def add(live: Live, name: str, **fields: Any) -> httpx.Client:
     answer = live.client.post(f"{PREFIX}/users", json={"name": name, **fields})
     assert answer.status_code == 201, answer.text
