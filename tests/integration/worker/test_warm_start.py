@@ -137,6 +137,29 @@ ALONE = {
         print({name: value for name, value in os.environ.items() if name != 'TMPDIR'})
         """,
     "imported by nobody": "import sys; print([n for n in ('worker', 'worker.shim') if n in sys.modules])",
+    "hidden devices": """
+        import os
+        os.environ['CUDA_VISIBLE_DEVICES'] = ''
+        import torch
+        print(torch.cuda.is_available(), torch.cuda.device_count())
+        """,
+    "compiled": """
+        import torch
+        torch.manual_seed(3)
+        model = torch.compile(torch.nn.Linear(4, 4), backend='aot_eager')
+        model(torch.ones(2, 4)).sum().backward()
+        print([each.grad.sum().item().hex() for each in model.parameters()])
+        """,
+    "parallel regions of two threads": """
+        import threading, torch
+        torch.set_num_threads(2)
+        torch.manual_seed(3)
+        x = torch.randn(400, 400)
+        def work(): print((x.sigmoid() @ x).sum().isfinite().item())
+        threads = [threading.Thread(target=work) for _ in range(2)]
+        for each in threads: each.start()
+        for each in threads: each.join()
+        """,
 }
 
 

@@ -151,10 +151,11 @@ def test_none_is_made_after_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 class Loaded:
     """A server that has loaded these modules, and answers."""
 
-    def __init__(self, names: list[str]) -> None:
+    def __init__(self, names: list[str], *, used: float = float("inf"), held: int = 0) -> None:
         self.learnt = frozenset(names)
+        self.held = held
         self.lock = threading.Lock()
-        self.used = float("inf")
+        self.used = used
         self.process: Any = SimpleNamespace(poll=lambda: None)
         self.ended = False
 
@@ -162,7 +163,7 @@ class Loaded:
         self.ended = True
 
     def memory(self) -> int:
-        return 0
+        return self.held
 
     def changed(self) -> bool:
         return False
@@ -229,3 +230,27 @@ def test_what_was_struck_off_is_tried_again_when_a_server_of_another_account_giv
     assert servers.make(key)
     assert servers.lend(record) == warm.SILENT
     assert servers.learnt.wanted(key.digest) == ["tidy"]
+
+
+@pytest.mark.parametrize(
+    ("free", "now", "stay"),
+    [
+        (1.0, 30.0, {"c", "d"}),  # the two that were used least lately go, and what is left is within the budget
+        (1.0, 20.0 + warm.IDLE_S, {"d"}),
+        (warm.FREE / 2, 30.0, set()),
+    ],
+    ids=["too much memory", "idle", "memory is short"],
+)
+def test_servers_end_that_are_idle_or_hold_too_much(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: float, now: float, stay: set[str]
+) -> None:
+    monkeypatch.setattr(warm, "_memory", lambda name: int(1000 * (free if name == "MemAvailable" else 1)))
+    servers = ForkServers(log=tmp_path / "log", clock=lambda: now, budget=70)
+    there: Any = {
+        ServerKey(interpreter=name, options=(), environment=()): Loaded([], used=used, held=30)
+        for name, used in (("d", 30.0), ("b", 10.0), ("a", 0.0), ("c", 15.0))
+    }
+    servers._servers.update(there)
+    servers.trim()
+    assert {key.interpreter for key in servers._servers} == stay
+    assert {key.interpreter for key, server in there.items() if not server.ended} == stay
