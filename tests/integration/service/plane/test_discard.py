@@ -10,6 +10,7 @@ from service.db.models import Blob, Group, Job, LogTime, MetricPoint, Node, Stac
 from tests.support.plane import Plane, Seeded, batch, sha256
 from torchyard import wire
 from torchyard.ids import new_id
+from torchyard.quantities import format_size
 
 STACKS = {"at_us": 1, "dump": {"serial": 1, "at_us": 1, "node_rank": 0, "processes": []}}
 
@@ -83,7 +84,8 @@ def test_the_files_of_one_job_go_and_its_story_stays(data_plane: Plane, monkeypa
     assert (after["spec"], after["state"]) == (before["spec"], "succeeded")
     size = sum(before["storage"].values())
     (event,) = (e for e in data_plane.get(f"/jobs/{gone.job}/events").json()["items"] if e["kind"] == "discarded")
-    assert (event["data"], event["actor"]) == ({"bytes": size}, data_plane.get("/settings").json()["user"]["name"])
+    assert event["data"] == {"bytes": size, "size": format_size(size), "why": ""}
+    assert event["actor"] == data_plane.get("/settings").json()["user"]["name"]
     assert points(data_plane) == 60
     assert not (data_plane.ctx.store.logs / gone.attempt).exists()
     model = b"model of " + other.job.encode(), b"output of " + other.job.encode(), b"in every job"
