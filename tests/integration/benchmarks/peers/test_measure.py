@@ -24,7 +24,7 @@ def test_celery_is_measured_and_leaves_nothing() -> None:
             into.drain_per_s.append(measure.drain(client, Path(name), 6))
         assert not [each for each in psutil.process_iter(["cmdline"]) if name in " ".join(each.info["cmdline"] or [])]
     assert len(into.submit_ms) == len(into.start_ms) == 3
-    assert all(0 < submit < start for submit, start in zip(into.submit_ms, into.start_ms, strict=True))
+    assert min(into.submit_ms + into.start_ms) > 0  # on a busy machine a job may start before its submission returns
     assert into.drain_per_s[0] > 0
 
 
