@@ -6,6 +6,7 @@ from typing import Final
 
 from sqlalchemy import Connection, delete, func, insert, select
 
+from service.db import single_use
 from service.db.engine import Database
 from service.db.models import OidcSignIn
 from service.identity.callers import hash_secret
@@ -43,11 +44,11 @@ def keep(db: Database, attempt: OidcAttempt, address: str, now: int) -> None:
         "expires_us": now + ATTEMPT_S * 1_000_000,
     }
     with db.write() as tx:
-        _make_room(tx, now)
+        _evict_oldest(tx, now)
         tx.execute(insert(OidcSignIn).values(row))
 
 
-def _make_room(tx: Connection, now: int) -> None:
+def _evict_oldest(tx: Connection, now: int) -> None:
     tx.execute(delete(OidcSignIn).where(OidcSignIn.expires_us <= now))
     over = (tx.scalar(select(func.count()).select_from(OidcSignIn)) or 0) - MAX_ATTEMPTS + 1
     if over <= 0:
@@ -60,15 +61,7 @@ def _make_room(tx: Connection, now: int) -> None:
 
 
 def take(db: Database, state: str, now: int) -> OidcAttempt | None:
-    """Return the one of a state, which counts once: of several who ask at the same time, one gets it.
-
-    What is not there is only read for, so that guesses write nothing.
-    """
+    """Return the one of a state, which counts once: of several who ask at the same time, one gets it."""
     mine = OidcSignIn.state_sha256 == hash_secret(state), OidcSignIn.expires_us > now
-    with db.read() as tx:
-        if tx.scalar(select(OidcSignIn.state_sha256).where(*mine)) is None:
-            return None
-    with db.write() as tx:
-        taken = delete(OidcSignIn).where(*mine).returning(OidcSignIn.nonce, OidcSignIn.verifier)
-        found = tx.execute(taken).one_or_none()
+    found = single_use.take(db, OidcSignIn, *mine, returning=(OidcSignIn.nonce, OidcSignIn.verifier))
     return None if found is None else OidcAttempt(state, found.nonce, found.verifier)

@@ -4,6 +4,7 @@ import secrets
 
 from sqlalchemy import delete, insert, select
 
+from service.db import single_use
 from service.db.engine import Database
 from service.db.models import WaitingCode
 from service.identity.callers import hash_secret
@@ -42,13 +43,8 @@ def make(db: Database, user_id: str, token_id: str, now: int, valid_s: int = COD
 def take(db: Database, code: str, now: int) -> str | None:
     """Return the token behind a code, which is gone then: of several who ask at once, one gets it.
 
-    Codes are found by their hash, so the time that it takes tells nothing of how near a guess was; and what is not
-    there is only read for, so that guesses write nothing.
+    Codes are found by their hash, so the time that it takes tells nothing of how near a guess was.
     """
     mine = WaitingCode.sha256 == hash_secret(code), WaitingCode.expires_us > now
-    with db.read() as tx:
-        if tx.scalar(select(WaitingCode.sha256).where(*mine)) is None:
-            return None
-    with db.write() as tx:
-        taken: str | None = tx.scalar(delete(WaitingCode).where(*mine).returning(WaitingCode.token_id))
-    return taken
+    found = single_use.take(db, WaitingCode, *mine, returning=(WaitingCode.token_id,))
+    return None if found is None else str(found.token_id)
