@@ -19,7 +19,7 @@ from service.identity.visibility import HIDDEN
 from service.infra.times import Clock
 from service.jobs import fit, groups, launching, memory_advice, planning, present, versions
 from service.jobs.submission import Submission
-from service.jobs.trial_note import trial_note
+from service.jobs.trial_note import may_start_over, trial_note
 from service.lifecycle import dependencies
 from service.secrets import of_jobs
 from service.storage.store import BlobStore
@@ -174,6 +174,8 @@ def _check(tx: Connection, submission: Submission, plan: planning.SubmissionPlan
 
 
 def _trial(tx: Connection, spec: JobSpec) -> str:
+    if not may_start_over(spec):
+        return ""
     allowed = tx.scalar(select(Project.restarts).where(Project.name == spec.project))
     return trial_note(spec, current_policy(tx), project_restarts=allowed is not False)
 

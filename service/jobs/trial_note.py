@@ -7,12 +7,17 @@ from torchyard.spec.policy import Order, Policy
 from torchyard.spec.restarts import starts_over
 
 
+def may_start_over(spec: JobSpec) -> bool:
+    """Return whether the spec allows it, whatever policy and project say."""
+    return starts_over(spec.model_dump(mode="json"))
+
+
 def trial_note(spec: JobSpec, policy: Policy, *, project_restarts: bool) -> str:
     """Return whether the job may be put back to start over, and when; empty for a job that never may by its spec.
 
     `project_restarts`: its project lets jobs be put back that do not ask for it.
     """
-    if not starts_over(spec.model_dump(mode="json")):
+    if not may_start_over(spec):
         return ""
     if spec.restartable is True and spec.preemptible is not False:
         return _stoppable_note(policy)
