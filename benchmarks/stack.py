@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ class Stack:
     port: int
     token: str
     home: Path
+    began: float
+    """When it was started, as `time.time()` has it."""
 
     def connect(self, token: str | None = None) -> KeepAliveConnection:
         """A keep-alive connection that is signed in."""
@@ -48,6 +51,7 @@ def embedded(slots: int = 2) -> Iterator[Stack]:
         environment = {**os.environ, "TORCHYARD_HOME": folder}
         command = [sys.executable, "-m", "torchyard.cli.main", "up", "--port", "0", "--cpu-slots", str(slots)]
         command.append("--stop-jobs")
+        began = time.time()
         process = subprocess.Popen(
             command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
@@ -58,7 +62,7 @@ def embedded(slots: int = 2) -> Iterator[Stack]:
                 raise RuntimeError(f"the stack did not start; see {folder}/logs")
             address = urlsplit(ready[1])
             token = (Path(folder) / "admin.token").read_text().strip()
-            yield Stack(str(address.hostname), int(address.port or 0), token, Path(folder))
+            yield Stack(str(address.hostname), int(address.port or 0), token, Path(folder), began)
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(timeout=60)
