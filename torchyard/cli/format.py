@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from torchyard.api import ProgressSource
 from torchyard.cli.terminal import joined, styled
 from torchyard.quantities import format_duration, format_size
 from torchyard.wire import LinkLevel
@@ -99,7 +100,7 @@ def progress(job: Job, *, source: bool = False) -> str:
     if not total:
         return f"step {step:,}"
     left = f" {format_duration(eta)} left" if eta else ""
-    printed = ", as printed" if source and job.progress.source == "printed" else ""
+    printed = ", as printed" if source and job.progress.source == ProgressSource.PRINTED else ""
     return f"{step:,}/{total:,} ({100 * step // total}%){left}{printed}"
 
 

@@ -40,8 +40,8 @@ from torchyard.exceptions import MissingExtraError, TorchYardError
 #: As with `docker run`: the command's own failure, where other codes are the job's.
 OWN_FAILURE = 125
 JOB_COMMANDS = frozenset({"run", "wait"})
-#: Objects between two looks for garbage: what a command imports is none, and looking took a sixth of its time.
-GARBAGE = 100_000
+#: Allocations before a garbage collection: what a command imports stays; to look through it took a sixth of its time.
+GC_THRESHOLD = 100_000
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -96,7 +96,7 @@ def options(
 
 def run() -> None:
     """Run the command line of this process."""
-    gc.set_threshold(GARBAGE)
+    gc.set_threshold(GC_THRESHOLD)
     try:
         app(prog_name="yard")
     except MissingExtraError as error:

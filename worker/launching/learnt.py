@@ -16,16 +16,17 @@ from typing import Any, Final
 
 from torchyard import home
 from torchyard.injob import layout
+from torchyard.injob.imported import MAX_LENGTH, MAX_NAMES
 from worker.attempts import opening
 from worker.attempts.folder import AttemptFolder
-from worker.forkserver.preload import parents
+from worker.forkserver.preload import WORDS, parents
 
 logger = logging.getLogger(__name__)
 
-#: Modules that are kept of an environment, characters of a name and of why one is not loaded, environments.
-MAX_NAMES, MAX_LENGTH, WORDS, MAX_KEYS = 4000, 120, 200, 64
+#: Environments of which something is kept.
+MAX_KEYS = 64
 #: Bytes of what a job tells that are read.
-MAX_TOLD: Final = 1 << 20
+MAX_REPORT: Final = 1 << 20
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*", re.ASCII)
 _OWN = "own "
 #: Why a package is not loaded although it could be.
@@ -33,7 +34,7 @@ SHADOWED: Final = "the folder of a job has a module of its name"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
+class ImportReport:
     """What a job has told: installed modules that it has imported, and names of modules in its own folder."""
 
     installed: Sequence[str] = ()
@@ -54,12 +55,12 @@ class Learnt:
         return [name for name in self.names if not {name, *parents(name)} & self.struck.keys()]
 
 
-def parse(text: str) -> Told:
+def parse(text: str) -> ImportReport:
     """Return what a job has told; what is no name of a module, or one too many, is left out."""
     lines = text.split("\n")[:-1]  # the last one may be cut
     installed = dict.fromkeys(line for line in lines if _is_name(line))
     own = (line[len(_OWN) :] for line in lines if line.startswith(_OWN))
-    return Told(
+    return ImportReport(
         installed=tuple(installed)[:MAX_NAMES], own=frozenset([name for name in own if _is_name(name)][:MAX_NAMES])
     )
 
@@ -68,7 +69,7 @@ def _is_name(text: str) -> bool:
     return len(text) <= MAX_LENGTH and _NAME.fullmatch(text) is not None
 
 
-def with_told(known: Learnt, told: Told) -> Learnt:
+def with_report(known: Learnt, told: ImportReport) -> Learnt:
     """Add what a job has told. Once there are as many names as can be kept no others come."""
     names = tuple(dict.fromkeys([*known.names, *told.installed]))[:MAX_NAMES]
     tops = {name.partition(".")[0] for name in names}
@@ -109,9 +110,9 @@ class LearntModules:
         with self._lock:
             return self._known.get(environment, Learnt()).struck
 
-    def take(self, environment: str, told: Told) -> None:
+    def take(self, environment: str, told: ImportReport) -> None:
         """Learn from what a job has told."""
-        self._set(environment, lambda known: with_told(known, told))
+        self._set(environment, lambda known: with_report(known, told))
 
     def strike(self, environment: str, reasons: Any) -> None:
         """Never load these modules again, until the installed packages change."""
@@ -132,13 +133,13 @@ class LearntModules:
                 _write(self.path, self._known)
 
 
-def read_told(folder: AttemptFolder, owner: int) -> Told:
+def read_report(folder: AttemptFolder, owner: int) -> ImportReport:
     """Return what rank 0 of an attempt has told; nothing where it has not, or not as it should."""
     try:
         with opening.file_inside(folder.path, f"{layout.MARKS}/{layout.imported_mark(0)}", owner) as descriptor:
-            return parse(os.pread(descriptor, MAX_TOLD, 0).decode(errors="replace"))
+            return parse(os.pread(descriptor, MAX_REPORT, 0).decode(errors="replace"))
     except OSError:
-        return Told()
+        return ImportReport()
 
 
 def _read(path: Path) -> dict[str, Learnt]:

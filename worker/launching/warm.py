@@ -26,7 +26,7 @@ from worker import forkserver, shim
 from worker.attempts.folder import AttemptFolder
 from worker.exceptions import UnusableError
 from worker.forkserver import packages, preload, program, title
-from worker.launching.learnt import LearntModules, read_told
+from worker.launching.learnt import LearntModules, read_report
 from worker.launching.shims import request
 from worker.limits.node import NodeLimits, end_groups
 from worker.shim.lent import READY
@@ -298,7 +298,7 @@ class ForkServers:
         key = key_of(record)
         if key is None:
             return
-        self.learnt.take(key.digest, read_told(folder, owner))
+        self.learnt.take(key.digest, read_report(folder, owner))
         with self._lock:
             server = self._servers.get(key)
         if server is not None and not server.learnt.issuperset(self.learnt.wanted(key.digest)):

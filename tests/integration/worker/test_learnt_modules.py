@@ -13,7 +13,7 @@ from tests.support.node import Box, log
 from torchyard.wire import Result
 from worker.attempts.folder import AttemptFolder
 from worker.attempts.starts import StartReader
-from worker.launching.learnt import SHADOWED, LearntModules, Told
+from worker.launching.learnt import SHADOWED, ImportReport, LearntModules
 from worker.launching.warm import ForkServers, ServerKey, key_of
 
 #: Packages of the environment; each notes the process that imports it.
@@ -99,8 +99,8 @@ def taught(environment: Environment) -> tuple[AttemptFolder, ServerKey]:
     return folder, key
 
 
-def told(*names: str, own: Sequence[str] = ()) -> Told:
-    return Told(installed=names, own=frozenset(own))
+def told(*names: str, own: Sequence[str] = ()) -> ImportReport:
+    return ImportReport(installed=names, own=frozenset(own))
 
 
 def test_what_a_job_has_imported_is_loaded_ahead_for_the_next(

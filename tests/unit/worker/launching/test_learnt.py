@@ -8,7 +8,7 @@ import pytest
 from torchyard.injob import layout
 from worker.attempts.folder import AttemptFolder
 from worker.launching import learnt
-from worker.launching.learnt import Learnt, LearntModules, Told, parse, read_told, with_struck, with_told
+from worker.launching.learnt import ImportReport, Learnt, LearntModules, parse, read_report, with_report, with_struck
 
 #: Digests of two environments.
 KEY, OTHER = "aa", "bb"
@@ -31,7 +31,7 @@ def test_names_are_told_once_and_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
     told = parse("a\na\nb\nc\nd\n" + "".join(f"own o{number}\n" for number in range(9)))
     assert told.installed == ("a", "b", "c")
     assert len(told.own) == 3
-    known = with_told(Learnt(names=("z",)), told)
+    known = with_report(Learnt(names=("z",)), told)
     assert known.names == ("z", "a", "b")
 
 
@@ -41,7 +41,9 @@ def test_what_lies_in_a_package_that_is_struck_off_is_not_wanted() -> None:
 
 
 def test_a_package_of_the_name_of_a_jobs_own_module_is_struck_off() -> None:
-    known = with_told(Learnt(), Told(installed=("datasets.load", "tidy"), own=frozenset({"datasets", "train"})))
+    known = with_report(
+        Learnt(), ImportReport(installed=("datasets.load", "tidy"), own=frozenset({"datasets", "train"}))
+    )
     assert known.struck == {"datasets": learnt.SHADOWED}
     assert known.wanted() == ["tidy"]
 
@@ -59,7 +61,7 @@ def test_a_reason_is_one_line() -> None:
 
 def test_environments_and_accounts_are_apart_and_outlive_the_worker(tmp_path: Path) -> None:
     first = LearntModules(path=tmp_path / "learnt.json")
-    first.take(KEY, Told(installed=("a", "b")))
+    first.take(KEY, ImportReport(installed=("a", "b")))
     first.strike(KEY, {"b": "it starts threads"})
     again = LearntModules(path=tmp_path / "learnt.json")
     assert (again.wanted(KEY), again.struck(KEY), again.wanted(OTHER)) == (["a"], {"b": "it starts threads"}, [])
@@ -72,15 +74,15 @@ def test_environments_and_accounts_are_apart_and_outlive_the_worker(tmp_path: Pa
 def test_a_torn_file_is_begun_anew(tmp_path: Path, content: str) -> None:
     (tmp_path / "learnt.json").write_text(content)
     known = LearntModules(path=tmp_path / "learnt.json")
-    known.take(KEY, Told(installed=("a",)))
+    known.take(KEY, ImportReport(installed=("a",)))
     assert LearntModules(path=tmp_path / "learnt.json").wanted(KEY) == ["a"]
 
 
 def test_the_environments_that_taught_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(learnt, "MAX_KEYS", 1)
     known = LearntModules()
-    known.take(KEY, Told(installed=("a",)))
-    known.take(OTHER, Told(installed=("b",)))
+    known.take(KEY, ImportReport(installed=("a",)))
+    known.take(OTHER, ImportReport(installed=("b",)))
     assert (known.wanted(KEY), known.wanted(OTHER)) == ([], ["b"])
 
 
@@ -88,13 +90,13 @@ def test_only_a_file_of_the_jobs_own_is_read(tmp_path: Path) -> None:
     folder = AttemptFolder(tmp_path, "att-1")
     folder.at(layout.MARKS).mkdir(parents=True)
     mark = folder.at(layout.MARKS) / layout.imported_mark(0)
-    assert read_told(folder, os.getuid()) == Told()
+    assert read_report(folder, os.getuid()) == ImportReport()
     (tmp_path / "secret").write_text("secret\n")
     mark.symlink_to(tmp_path / "secret")
-    assert read_told(folder, os.getuid()) == Told()
+    assert read_report(folder, os.getuid()) == ImportReport()
     mark.unlink()
     mark.write_text("a\n")
-    assert read_told(folder, os.getuid() + 1) == Told()
-    assert read_told(folder, os.getuid()).installed == ("a",)
-    mark.write_text("a\n" * learnt.MAX_TOLD)
-    assert read_told(folder, os.getuid()).installed == ("a",)
+    assert read_report(folder, os.getuid() + 1) == ImportReport()
+    assert read_report(folder, os.getuid()).installed == ("a",)
+    mark.write_text("a\n" * learnt.MAX_REPORT)
+    assert read_report(folder, os.getuid()).installed == ("a",)

@@ -11,7 +11,7 @@ from worker import shim
 from worker.attempts.folder import AttemptFolder
 from worker.forkserver import title
 from worker.launching import warm
-from worker.launching.learnt import Told
+from worker.launching.learnt import ImportReport
 from worker.launching.warm import ForkServers, JobAccount, ServerKey, key_of, never_warm
 
 ELASTIC = str(Path(shim.__file__).parent / "elastic.py")
@@ -201,7 +201,7 @@ def test_without_what_was_learnt_a_server_is_made_all_the_same(tmp_path: Path, m
     monkeypatch.setattr(ForkServers, "_started", started)
     servers = ForkServers(log=tmp_path / "log")
     key = ServerKey(interpreter=PYTHON, options=(), environment=())
-    servers.learnt.take(key.digest, Told(installed=("tidy",)))
+    servers.learnt.take(key.digest, ImportReport(installed=("tidy",)))
     assert servers.make(key)
     assert servers.learnt.wanted(key.digest) == []
     assert "it ended while it loaded" in servers.learnt.struck(key.digest)["tidy"]
@@ -225,7 +225,7 @@ def test_what_was_struck_off_is_tried_again_when_a_server_of_another_account_giv
     record = launch([*AGENT, PYTHON, "-u", "a.py"], uid=1000)
     key = key_of(record)
     assert key is not None
-    servers.learnt.take(key.digest, Told(installed=("tidy",)))
+    servers.learnt.take(key.digest, ImportReport(installed=("tidy",)))
     servers.learnt.strike(key.digest, {"tidy": "its import fails"})
     assert servers.make(key)
     assert servers.lend(record) == warm.SILENT
