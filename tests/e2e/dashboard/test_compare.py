@@ -60,9 +60,14 @@ def test_curves_table_and_differences(page: Page, runs: list[int], tmp_path: Pat
     expect(charts).to_have_count(2)
     expect(page.get_by_text("first look")).to_have_count(0)
     over = charts.first.locator(".u-over")
-    over.hover()
-    expect(charts.first.locator(".chart-at")).to_contain_text("steps ")
-    expect(charts.nth(1).locator(".chart-at")).to_contain_text("steps ")
+
+    def told() -> bool:
+        """Move the pointer over the first chart; one that is made anew with later points has not heard of it."""
+        over.hover(position={"x": 40, "y": 10})
+        over.hover()
+        return all("steps " in text for text in charts.locator(".chart-at").all_text_contents())
+
+    until(told, what="both charts at the pointer's steps")
     show_all = page.get_by_role("button", name="Show all", exact=True)
 
     def zoomed() -> bool:

@@ -56,7 +56,7 @@ export function useLive(user: string | undefined): void {
   }, [cache, user]);
 }
 
-class Events {
+export class Events {
   #cache: QueryClient;
   #throttle = new Throttle();
   #probing: ReturnType<typeof setTimeout> | undefined;
@@ -186,7 +186,12 @@ class Events {
   }
 
   #invalidate(predicate: (query: Query) => boolean): void {
-    void this.#cache.invalidateQueries({ predicate });
+    const fetching = this.#cache.getQueryCache().findAll({ predicate, fetchStatus: "fetching" });
+    const first = new Set(fetching.filter((query) => query.state.data === undefined));
+    const asked = this.#cache.invalidateQueries({ predicate });
+    // A first answer on its way is not asked for anew, and may be older than what is told now.
+    if (first.size === 0) return;
+    void asked.then(() => this.#cache.invalidateQueries({ predicate: (query) => first.has(query) }));
   }
 
   /** Whether a query is about a job; the job itself may be known by its number. */

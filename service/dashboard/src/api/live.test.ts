@@ -1,0 +1,19 @@
+import { QueryClient, QueryObserver } from "@tanstack/react-query";
+import { expect, test, vi } from "vitest";
+
+import { Events } from "./live";
+
+test("what is told before the first answer has come is asked for again after it", async () => {
+  const cache = new QueryClient();
+  const answers: ((items: string[]) => void)[] = [];
+  const ask = vi.fn(() => new Promise<string[]>((resolve) => answers.push(resolve)));
+  const queryKey = ["jobs", "counts"];
+  const stop = new QueryObserver(cache, { queryKey, queryFn: ask }).subscribe(() => undefined);
+  new Events(cache).receive({ kind: "started", topics: ["jobs"] });
+  expect(ask).toHaveBeenCalledTimes(1);
+  answers[0]?.([]);
+  await vi.waitFor(() => expect(ask).toHaveBeenCalledTimes(2));
+  answers[1]?.(["a job that was submitted meanwhile"]);
+  await vi.waitFor(() => expect(cache.getQueryData(queryKey)).toHaveLength(1));
+  stop();
+});
