@@ -30,6 +30,7 @@ export type AuditPage = Schemas["Page_AuditEntry_"];
 export type AuditEntry = Schemas["AuditEntry"];
 export type Reason = Schemas["Reason"];
 export type Alternative = Schemas["Alternative"];
+export type StartStage = Schemas["StartStage"];
 export type StartTiming = Schemas["StartTiming"];
 export type Stacks = Schemas["Stacks"];
 export type ProcessStack = Schemas["ProcessStack"];

@@ -3,6 +3,7 @@ import { Trans } from "@lingui/react/macro";
 
 import { useStarts } from "../api/jobs";
 import type { Job, StartTiming as Start } from "../api/types";
+import { stageLabel } from "../lib/stages";
 import { milliseconds } from "../lib/time";
 import { Panel } from "../ui/Panel";
 
@@ -16,7 +17,7 @@ export function StartTiming({ job }: { job: Job }) {
       <ol className="stages">
         {start.stages.map((stage) => (
           <li key={stage.name}>
-            <span className="stage-name">{stage.name}</span>
+            <span className="stage-name">{stageLabel(stage.name)}</span>
             <span className="stage-line" aria-hidden="true">
               <span
                 className="stage-bar"
