@@ -26,8 +26,18 @@ from torchyard import wire
 from torchyard.api import PREFIX
 
 #: Projects by visibility, and who of the roles may read ada's jobs in them beside her and the administrator.
-PROJECTS: dict[str, set[str]] = {"private": set(), "project": {"mate", "looker"}, "everyone": {"mate", "looker", "eve"}}
-ROLES = ("admin", "ada", "mate", "looker", "eve")
+PROJECTS: dict[str, set[str]] = {
+    "private": {"lead"},
+    "project": {"lead", "mate", "looker", "guest", "bot"},
+    "everyone": {"lead", "mate", "looker", "guest", "eve", "vera"},
+}
+#: Who has a token that only reads; all others may submit, as far as their roles let them.
+READERS = {"looker"}
+#: Roles in all three projects.
+MEMBERS = {"ada": "member", "mate": "member", "looker": "member", "lead": "administrator", "guest": "viewer"}
+#: Beside them: who is in no project, on the installation a member or a viewer, and a service account of one project.
+OTHERS = {"eve": {"role": "member"}, "vera": {"role": "viewer"}, "bot": {"project": "project"}}
+ROLES = ("admin", *MEMBERS, *OTHERS)
 
 #: Each route that reads has its place here. Of one job or sweep: unknown to those who may not read it.
 OF_JOB = {
@@ -124,9 +134,8 @@ def may_read(role: str, project: str) -> bool:
     return role in {"admin", "ada"} | PROJECTS[project]
 
 
-def user(live: Live, name: str, scope: str) -> httpx.Client:
-    if name != "admin":
-        assert live.client.post(f"{PREFIX}/users", json={"name": name}).status_code == 201
+def user(live: Live, name: str, scope: str, **fields: str) -> httpx.Client:
+    assert live.client.post(f"{PREFIX}/users", json={"name": name, **fields}).status_code == 201
     made = live.client.post(f"{PREFIX}/tokens", json={"name": "t", "scopes": [scope], "user": name})
     assert made.status_code == 201, made.text
     return live.as_token(made.json()["secret"])
@@ -166,15 +175,16 @@ def worked(live: Live, ada: httpx.Client, agent: scripted.Agent, project: str) -
 def shared_box(live_service: Live) -> Iterator[Box]:
     with ExitStack() as stack:
         people = {"admin": live_service.client}
-        for name in ROLES[1:]:
-            scope = "read" if name == "looker" else "submit"
-            people[name] = stack.enter_context(user(live_service, name, scope))
         for project in PROJECTS:
             made = live_service.client.post(f"{PREFIX}/projects", json={"name": project, "visibility": project})
             assert made.status_code == 201, made.text
-            for name in ("ada", "mate", "looker"):
-                added = live_service.client.put(f"{PREFIX}/projects/{project}/members/{name}")
-                assert added.status_code == 204, added.text
+        for name in ROLES[1:]:
+            scope = "read" if name in READERS else "submit"
+            people[name] = stack.enter_context(user(live_service, name, scope, **OTHERS.get(name, {})))
+        for project in PROJECTS:
+            for name, role in MEMBERS.items():
+                path = f"{PREFIX}/projects/{project}/members/{name}"
+                assert live_service.client.put(path, json={"role": role}).status_code == 204
         agent = stack.enter_context(scripted.agent(live_service, devices=3))
         worked_on = {project: worked(live_service, people["ada"], agent, project) for project in PROJECTS}
         yield Box(
@@ -281,7 +291,7 @@ def check_changes(box: Box) -> None:
         ("DELETE", "/jobs/{job_id}/link"),
     ]
     ways += [("POST", f"/groups/{{group}}/{word}") for word in ("cancel", "hold", "release", "resume")]
-    for role in ("mate", "eve"):
+    for role in ("mate", "guest", "bot", "eve"):
         for project, work in box.work.items():
             for method, route in ways:
                 body = {"json": {}} if method != "DELETE" else {}
@@ -362,35 +372,39 @@ def test_a_stream_ends_with_the_right_to_it(shared_box: Box) -> None:
 
 
 def test_a_stream_tells_only_of_what_may_be_read(shared_box: Box) -> None:
-    told = []
-    with shared_box.people["eve"].stream("GET", f"{PREFIX}/stream") as answer:
-        lines = answer.iter_lines()
-        assert next(lines) == ": ping"  # it listens
-        for project in ("private", "project", "everyone"):
-            work = shared_box.work[project]
-            shared_box.people["ada"].post(f"{PREFIX}/jobs/{work.waiting['id']}/hold")
-        while shared_box.work["everyone"].waiting["id"] not in told:
-            told += re.findall(r'"id": "([^"]+)"', next(lines))
-    hidden = {shared_box.work[project].waiting["id"] for project in ("private", "project")}
-    assert not hidden & set(told)
+    for role, word in (("eve", "hold"), ("bot", "release")):
+        told: list[str] = []
+        readable = [project for project in PROJECTS if may_read(role, project)]
+        with shared_box.people[role].stream("GET", f"{PREFIX}/stream") as answer:
+            lines = answer.iter_lines()
+            assert next(lines) == ": ping"  # it listens
+            for project in sorted(PROJECTS, key=readable.__contains__):  # what may be read comes last
+                work = shared_box.work[project]
+                assert shared_box.people["ada"].post(f"{PREFIX}/jobs/{work.waiting['id']}/{word}").is_success
+            while not all(shared_box.work[project].waiting["id"] in told for project in readable):
+                told += re.findall(r'"id": "([^"]+)"', next(lines))
+        hidden = {work.waiting["id"] for project, work in shared_box.work.items() if project not in readable}
+        assert not hidden & set(told), role
 
 
 def test_the_stream_of_a_browser_brings_only_what_may_be_read(shared_box: Box) -> None:
     jobs = {project: work.running["id"] for project, work in shared_box.work.items()}
     topics = ["jobs", *(f"job:{each}" for each in jobs.values()), *(f"metrics:{each}:" for each in jobs.values())]
     topics += [f"log:{each}:1:0:0" for each in jobs.values()]
-    told = ""
-    with shared_box.people["eve"].stream("GET", f"{PREFIX}/live", params={"topic": topics}) as answer:
-        lines = answer.iter_lines()
-        assert next(lines) == "event: open"
-        for project in ("private", "project", "everyone"):
-            shared_box.running[project].write(f"log-of-{project}\n")
-            shared_box.running[project].report([1], **{f"loss-of-{project}": 0.5})
-        while not all(each in told for each in ("log-of-everyone", "loss-of-everyone", "name-of-everyone")):
-            told += next(lines)
-    assert not re.search("of-(private|project)", told)
-    assert shared_box.work["everyone"].value not in told
-    assert not {jobs["private"], jobs["project"]} & set(re.findall(r"job-\w+", told))
+    for role, readable in (("eve", "everyone"), ("bot", "project")):
+        hidden = [project for project in PROJECTS if project != readable]
+        told = ""
+        with shared_box.people[role].stream("GET", f"{PREFIX}/live", params={"topic": topics}) as answer:
+            lines = answer.iter_lines()
+            assert next(lines) == "event: open"
+            for project in (*hidden, readable):
+                shared_box.running[project].write(f"log-of-{project}\n")
+                shared_box.running[project].report([1], **{f"loss-of-{project}": 0.5})
+            while not all(f"{each}-of-{readable}" in told for each in ("log", "loss", "name")):
+                told += next(lines)
+        assert not re.search(f"of-({'|'.join(hidden)})", told), role
+        assert shared_box.work[readable].value not in told
+        assert not {jobs[project] for project in hidden} & set(re.findall(r"job-\w+", told)), role
 
 
 def test_the_default_is_the_administrators(serve: Any) -> None:
