@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, not_, or_, select
 
-from service.db.models import Attempt, MetricSeries
+from service.db.models import Attempt, Job, MetricSeries
 from service.db.records.record import Record
 from torchyard.ids import JobId
 from torchyard.spec import Tracker
@@ -40,10 +40,14 @@ def is_printed(stream: str) -> bool:
 def only_runs(tx: Connection, job_id: JobId, number: int) -> dict[str, str]:
     """Return the run of each tracker with which all attempts before a number logged, where they made exactly one.
 
-    Nothing is said where an attempt is not known to have made none.
+    Nothing is said where an attempt is not known to have made none. Attempts that were put back do not count: Weights &
+    Biases drops steps below a run's last one, and after them the job logs from its first step again.
     """
-    query = select(Attempt.result).where(
-        Attempt.job_id == job_id, Attempt.number < number, Attempt.started_us.is_not(None)
+    query = (
+        select(Attempt.result)
+        .join(Job, Job.id == Attempt.job_id)
+        .where(Attempt.job_id == job_id, Attempt.number > Job.restarts, Attempt.number < number)
+        .where(Attempt.started_us.is_not(None))
     )
     results = [each.result for each in _EarlierAttempt.each(tx.execute(query))]
     return _only([None if result is None else result.tracker_runs for result in results])

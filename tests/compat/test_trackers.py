@@ -298,6 +298,28 @@ def test_a_job_that_makes_room_goes_on_with_its_runs(user: User, server: WandbSe
     wait.until(lambda: kept <= {each.name for each in client.outputs(job.id)}, seconds=60, what="its artifacts")
 
 
+def test_a_job_that_is_put_back_makes_a_new_run(user: User, server: WandbServer) -> None:
+    """Weights & Biases drops steps below a run's last one: of the trial's run it would take none."""
+    client = user.yard.client
+    client.set_policy(Policy(min_run=0))
+    script, go = user.copy(SCRIPTS / "log_from_the_start.py"), user.folder / "go"
+    whole = {"resources": {"gpus": 2}, "launcher": "python"}
+    job = user.submit("python", script, str(go), env=OFFLINE | server.environment, priority="low", **whole)
+    steps = [(step, float(step)) for step in range(20)]
+    wait.until(lambda: curves(user, job) == {"tb": steps, "wb": steps}, seconds=120, what="the trial's steps")
+    wait.until(lambda: sum(map(len, server.history.values())) == 20, seconds=60, what="the trial's run at the server")
+    urgent = client.submit({"priority": "urgent", "launcher": "none", "command": ["true"], "resources": {"gpus": 2}})
+    assert client.wait(urgent.id).state is JobState.SUCCEEDED
+    go.touch()
+    user.succeeds(job)
+    assert [each.put_back for each in client.attempts(job.id)] == [True, False]
+    assert curves(user, job) == {"tb": steps, "wb": steps}
+    logs = [b"".join(client.logs(job.id, attempt=number)).decode() for number in (1, 2)]
+    runs = [next(line.split()[1] for line in log.splitlines() if line.startswith("id ")) for log in logs]
+    assert [[point["wb"] for point in server.history[run]] for run in runs] == [[*range(20)]] * 2
+    assert runs[0] != runs[1]
+
+
 def test_a_job_may_leave_its_trackers_to_themselves(user: User) -> None:
     script = user.copy(SCRIPTS / "log_everywhere.py")
     words = ["python", script, str(user.folder / "logged.json"), "mlflow", "trackio"]

@@ -49,7 +49,13 @@ class WandbServer:
     def _resumed(self, run: str) -> dict[str, Any]:
         lines = self.history[run]
         tail = json.dumps([json.dumps(lines[-1])] if lines else [])
-        ends = {"historyTail": tail, "summaryMetrics": "{}", "eventsTail": "[]", "config": "{}", "wandbConfig": "{}"}
+        ends = {
+            "historyTail": tail,
+            "summaryMetrics": "{}",
+            "eventsTail": "[]",
+            "config": "{}",
+            "wandbConfig": json.dumps({"t": 1}),
+        }
         counts = {"historyLineCount": len(lines), "eventsLineCount": 0, "logLineCount": 0}
         return {"id": "run", "name": run, "displayName": "run", "tags": []} | ends | counts
 

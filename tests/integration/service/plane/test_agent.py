@@ -130,6 +130,20 @@ def test_the_next_attempt_learns_of_a_run_only_if_it_is_the_only_one(data_plane:
         assert wire.Launch.model_validate_json(answer.content).tracker_runs == known
 
 
+def test_an_attempt_after_trials_makes_a_run_of_its_own(data_plane: Plane) -> None:
+    register(data_plane)
+    seeded = data_plane.job()
+    for number, run in enumerate(("a", "b"), 1):
+        with data_plane.ctx.db.write() as tx:
+            result = {"result": {"kind": "exited", "ended_us": 1, "tracker_runs": {"wandb": [run]}}, "started_us": 1}
+            tx.execute(update(Attempt).where(Attempt.id == seeded.attempt).values(**result))
+            tx.execute(update(Job).where(Job.id == seeded.job).values(restarts=1))
+        seeded = data_plane.attempt(seeded.job, state="assigned")
+        answer = data_plane.node.get(f"/api/v1/agent/attempts/{seeded.attempt}")
+        known = wire.Launch.model_validate_json(answer.content).tracker_runs
+        assert known == ({} if number == 1 else {"wandb": "b"})
+
+
 def test_a_committed_checkpoint_says_where_it_lies(data_plane: Plane) -> None:
     register(data_plane)
     first = data_plane.job()
