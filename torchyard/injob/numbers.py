@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+
+TYPE_CHECKING = False  # see torchyard/__init__.py
+if TYPE_CHECKING:
+    from typing import Any
 
 _NON_FINITE = {math.inf: "inf", -math.inf: "-inf"}
 

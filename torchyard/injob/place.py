@@ -5,19 +5,25 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from typing import Any, NamedTuple
 
 from torchyard.injob import layout
 
+TYPE_CHECKING = False  # see torchyard/__init__.py
+if TYPE_CHECKING:
+    from typing import Any
 
-class CurrentAttempt(NamedTuple):  # no dataclass: what those import takes longer than all else here
+
+class CurrentAttempt:  # no dataclass, no NamedTuple: what those import takes longer than all else here
     """The attempt that this process belongs to."""
 
-    folder: str
-    #: Seconds after which a checkpoint is due; None: only when asked for, or as `attach` chooses.
-    checkpoint_every: float | None
-    #: Whether `attach` may choose.
-    chooses: bool = True
+    __slots__ = ("checkpoint_every", "chooses", "folder")
+
+    def __init__(self, folder: str, checkpoint_every: float | None, chooses: bool = True) -> None:
+        self.folder = folder
+        #: Seconds after which a checkpoint is due; None: only when asked for, or as `attach` chooses.
+        self.checkpoint_every = checkpoint_every
+        #: Whether `attach` may choose.
+        self.chooses = chooses
 
     def path(self, name: str) -> str:
         """Absolute path of a name from `layout`."""

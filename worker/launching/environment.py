@@ -1,5 +1,6 @@
 """The job's environment, and the folder that lets it import the in-job library and nothing else of ours."""
 
+import compileall
 import hashlib
 import os
 import shutil
@@ -180,7 +181,7 @@ def install_injob(home: Path) -> Path:
     """Copy the in-job library to ``<home>/injob-<hash>/torchyard``; return the folder for PYTHONPATH.
 
     Beside it lie the entry points by which frameworks find it. A new version gets a folder of its own, so jobs that run
-    keep theirs.
+    keep theirs. It is compiled for this interpreter's version, which another account's job could not keep there.
     """
     package = Path(torchyard.__file__).parent
     sources = [package / "__init__.py", *sorted((package / "injob").glob("*.py"))]
@@ -194,6 +195,7 @@ def install_injob(home: Path) -> Path:
             path = temporary / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
+        compileall.compile_dir(temporary, quiet=2, stripdir=str(temporary), prependdir=str(target))
         _rename_unless_there(temporary, target)
     return target
 

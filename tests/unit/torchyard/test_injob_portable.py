@@ -26,6 +26,9 @@ with torchyard.checkpoint(step=1, metrics={"loss": 0.5}) as folder:
 raise AssertionError("a stop leaves")
 """
 
+#: Modules of the standard library whose import takes longer than all else of a first report.
+SLOW = {"typing", "json", "re", "enum", "contextlib", "dataclasses", "importlib", "pathlib", "subprocess", "tempfile"}
+
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.name)
 def test_syntax_is_that_of_3_9(source: Path) -> None:
@@ -69,3 +72,13 @@ def test_it_runs_with_nothing_else_on_the_path(python: str, tmp_path: Path) -> N
     assert folder.series("loss") == {1: 0.5}
     assert folder.outcome() == {"stopped_at_step": 1}
     assert [path.name for path in folder.checkpoints()] == ["step-000000001"]
+
+
+def test_a_report_imports_little(tmp_path: Path) -> None:
+    folder = AttemptFolder(tmp_path / "attempt")
+    code = "import sys, torchyard; torchyard.report(loss=0.5); print(*sys.modules)"
+    env = clean_environment(PYTHONPATH=str(PACKAGE.parent), **folder.environment())
+    done = subprocess.run([sys.executable, "-S", "-c", code], env=env, capture_output=True, text=True, check=True)
+    assert "torchyard.injob.metrics" in done.stdout
+    assert not SLOW & set(done.stdout.split())
+    assert folder.series("loss") == {0: 0.5}

@@ -50,6 +50,13 @@ def test_non_finite_values_travel_as_words(folder: AttemptFolder) -> None:
     assert folder.records()[0]["v"] == {"a": "nan", "b": "inf", "c": "-inf"}
 
 
+def test_any_name_is_written_as_json(folder: AttemptFolder) -> None:
+    names = ["val/accuracy", "loss [%]", 'a "quoted" name', "back\\slash", "\n", "精度", ""]
+    torchyard.report(metrics=dict.fromkeys(names, 1e-300))
+    flush()
+    assert folder.records()[0]["v"] == dict.fromkeys(names, 1e-300)
+
+
 def test_what_is_not_a_number_is_left_out_and_said_once(
     folder: AttemptFolder, capsys: pytest.CaptureFixture[str]
 ) -> None:

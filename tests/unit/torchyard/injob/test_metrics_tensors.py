@@ -4,7 +4,7 @@ import torch
 import torchyard
 from tests.support.attempt import AttemptFolder
 from torchyard.injob import metrics
-from torchyard.injob.metrics import DeviceScalar, MetricsReport
+from torchyard.injob.metrics import DeviceScalar
 
 
 def test_tensors_of_any_type_and_shape_with_one_element(folder: AttemptFolder) -> None:
@@ -26,12 +26,11 @@ def test_copies_that_wait_are_read_together(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(metrics, "_read", counted)
     batch = [
-        MetricsReport(step, 0, {"loss": DeviceScalar(torch.tensor(float(step)), None), "lr": 0.1}, None)
-        for step in range(3)
-    ] + [MetricsReport(3, 0, {"hits": DeviceScalar(torch.tensor(7), None)}, None)]
+        (step, 0, {"loss": DeviceScalar(torch.tensor(float(step)), None), "lr": 0.1}, None) for step in range(3)
+    ] + [(3, 0, {"hits": DeviceScalar(torch.tensor(7), None)}, None)]
     metrics._resolve(batch)
     assert sorted(read) == [1, 3]
-    assert [record.values for record in batch] == [
+    assert [values for _, _, values, _ in batch] == [
         {"loss": 0.0, "lr": 0.1},
         {"loss": 1.0, "lr": 0.1},
         {"loss": 2.0, "lr": 0.1},

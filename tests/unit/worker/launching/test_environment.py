@@ -195,10 +195,22 @@ def test_the_in_job_folder_holds_nothing_else(tmp_path: Path) -> None:
     folder = environment.install_injob(tmp_path)
     assert environment.install_injob(tmp_path) == folder
     assert [path.name for path in tmp_path.iterdir()] == [folder.name]
-    names = ["torchyard", "torchyard_entry_points.py", "torchyard_injob-1.dist-info"]
+    names = ["__pycache__", "torchyard", "torchyard_entry_points.py", "torchyard_injob-1.dist-info"]
     assert sorted(path.name for path in folder.iterdir()) == names
-    assert sorted(path.name for path in (folder / "torchyard").iterdir()) == ["__init__.py", "injob"]
+    assert sorted(path.name for path in (folder / "torchyard").iterdir()) == ["__init__.py", "__pycache__", "injob"]
     assert (folder / "torchyard" / "injob" / "layout.py").exists()
+
+
+def test_the_in_job_library_is_compiled_once_for_all_jobs(tmp_path: Path) -> None:
+    folder = environment.install_injob(tmp_path)
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*.pyc")}
+    assert len(before) == len(list(folder.rglob("*.py")))
+    code = "import torchyard.injob.metrics as found; print(found.report.__code__.co_filename)"
+    env = {"PYTHONPATH": str(folder)}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == str(folder / "torchyard/injob/metrics.py")
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*.pyc")} == before
 
 
 _FIND = """
