@@ -1,17 +1,20 @@
 """Progress of scripts that report nothing, from what the real packages print into a log."""
 
+import os
 import re
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.support.user import User
 from torchyard.api import Progress, ProgressSource
-from worker.progress.run import ProgressParser, RunProgress
+from worker.progress.run import ProgressParser, RunProgress, epochs_of
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(200)]
+SCRIPTS = Path(__file__).parent / "scripts"
 
 OUTER = """
 from tqdm import tqdm
@@ -77,6 +80,47 @@ def test_bars_are_understood_to_their_end(environment: Path, script: str, place:
         found += [] if (now := parser.progress()) is None else [now]
     assert place is None or found[-1][1:] == place
     assert place is not None or parser.progress() is None
+
+
+def of_framework(environment: Path, folder: Path, script: str, *arguments: str) -> list[str]:
+    """Lines that a framework's training prints into a log, as a job's: both streams, no terminal."""
+    command = [str(environment / "bin" / "python"), str(SCRIPTS / script), *arguments]
+    off = {"CUDA_VISIBLE_DEVICES": "", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
+    env, streams = os.environ | off, {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    done = subprocess.run(command, cwd=folder, env=env, check=True, timeout=120, **streams)  # type: ignore[call-overload]
+    return re.split(r"[\r\n]", done.stdout.decode())
+
+
+def places(lines: Sequence[str], epochs: int | None = None) -> list[tuple[int, int]]:
+    """Places in the run's steps that are told while the lines come, each once."""
+    parser = ProgressParser(epochs)
+    found = dict[tuple[int, int], None]()
+    for line in lines:
+        parser.feed([line])
+        found |= {} if (now := parser.progress()) is None else {now[1:]: None}
+    return list(found)
+
+
+def test_bars_of_the_transformers_trainer_are_the_runs(environment: Path, tmp_path: Path) -> None:
+    """Its evaluations have bars of their own, in between."""
+    found = places(of_framework(environment, tmp_path, "bars_of_trainer.py"))
+    assert (found[0], found[-1]) == ((0, 24), (24, 24))
+    assert found == [(step, 24) for step in sorted(step for step, _ in found)]
+
+
+def test_bars_of_lightning_are_the_runs_where_its_epochs_are_told(environment: Path, tmp_path: Path) -> None:
+    """tqdm's is an epoch's, and tells none of their number; rich's is written once, at the end, without a terminal."""
+    command = ("--epochs", "3")
+    lines = of_framework(environment, tmp_path, "bars_of_lightning.py", *command)
+    trained = lines.index("trained")
+    by_tqdm, by_rich = lines[:trained], lines[trained + 1 :]
+    found = places(by_tqdm, epochs_of(command))
+    assert {(16, 48), (32, 48), (48, 48)} <= set(found)
+    assert found == sorted(found)
+    assert places(by_tqdm) == []
+    end = next(number for number, line in enumerate(by_rich) if "`Trainer.fit` stopped" in line)
+    assert places(by_rich[: end + 1]) == []
+    assert [step == total for step, total in places(by_rich)] == [True]
 
 
 def test_a_job_with_a_plain_bar_shows_its_progress(user: User) -> None:

@@ -18,8 +18,9 @@ _SUFFIX: Final = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 _COUNT: Final = r"\d+(?:\.\d+)?[kMGT]?"
 #: ``label:  45%|####5     | 45/100 [00:10<00:12,  4.5it/s]``
 _TQDM: Final = re.compile(rf"^(.*?)\s*\d{{1,3}}%\|[^|]*\|\s*({_COUNT})/({_COUNT})\s*\[([^\]]*)")
-#: ``45/100 ━━━━━━━━━━ 1s 5ms/step - loss: 0.3`` and ``45/100 [====>.....] - ETA: 1s``
-_KERAS: Final = re.compile(r"^\s*(\d+)/(\d+)\s+(?:━|\[[=>.])")
+#: ``45/100 ━━━━━━━━━━ 1s 5ms/step - loss: 0.3`` and ``45/100 [====>.....] - ETA: 1s``; a line an epoch, at its end:
+#: ``100/100 - 2s - 20ms/step - loss: 0.3``
+_KERAS: Final = re.compile(r"^\s*(\d+)/(\d+)\s+(?:━|\[[=>.]|- \d+s - \d+[mu]?s/(?:step|epoch))")
 #: ``Training ━━━━━━━━ 45/100 0:00:10`` and ``Training ━━━━━╸━━━  45% 0:00:10``
 _RICH: Final = re.compile(r"^(.*?)\s*[━╸╺]{5}[━╸╺\s]*(?:\s(\d+)/(\d+)|(\d{1,3})%)")
 _OF: Final = r"\s*(?:/|of|out of)\s*"

@@ -29,6 +29,7 @@ def epoch(place: int, total: int | None = None) -> Counter:
         ("Training ━━━━━━━━━━━━━━━━╸━━━━━━━━━━━━━━━━━━━━━━━ 45/200 0:00:10", [loop(45, 200, "training")]),
         ("45/100 ━━━━━━━━━━━━━━━━━━━━ 1s 5ms/step - loss: 0.3100", [loop(45, 100)]),
         ("  45/100 [============>.................] - ETA: 1s - loss: 0.31", [loop(45, 100)]),
+        ("100/100 - 2s - 20ms/step - loss: 0.3100 - val_loss: 0.4000", [loop(100, 100)]),
         ("Epoch 3/90", [epoch(3, 90)]),
         ("epoch 3 of 90, loss 0.31", [epoch(3, 90)]),
         ("[Epoch: 3/90] val_acc=0.91", [epoch(3, 90)]),

@@ -1,6 +1,8 @@
 """Progress of whole runs from all that they print."""
 
+import re
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -57,6 +59,17 @@ def test_an_evaluation_between_does_not_hide_the_run() -> None:
 def test_epochs_with_bars() -> None:
     assert after(["Epoch 1/4", *bars(100), "Epoch 2/4", bar(0, 100), bar(50, 100)]) == (150, 400)
     assert after(["Epoch 1/4", *bars(100), "Epoch 2/4", *bars(100), *bars(20, "eval")]) == (200, 400)
+
+
+@pytest.mark.parametrize("name", ["keras-bars.txt", "keras-lines.txt"])
+def test_bars_of_keras_are_the_runs(name: str) -> None:
+    """What Keras 3.15.1 wrote into a pipe (`verbose` 1 and 2): three epochs of 16 steps, each with a validation."""
+    parser = ProgressParser()
+    found = set[tuple[int, int]]()
+    for line in re.split(r"[\r\n]", Path(__file__).with_name(name).read_bytes().decode()):
+        parser.feed([line])
+        found |= {now[1:]} if (now := parser.progress()) else set()
+    assert {(16, 48), (32, 48), (48, 48)} <= found <= {(0, 3), *((step, 48) for step in range(49))}
 
 
 def test_epochs_from_zero() -> None:
