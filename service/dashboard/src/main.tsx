@@ -15,6 +15,7 @@ import { createRoot } from "react-dom/client";
 import { ApiError, isUnauthorized } from "./api/client";
 import { SETTINGS_KEY } from "./api/session";
 import { i18n } from "./lib/i18n";
+import { noteFailedStyles } from "./lib/load";
 import { router } from "./router";
 
 /** A session that has ended anywhere brings the sign-in. */
@@ -34,6 +35,7 @@ const queries = new QueryClient({
   },
 });
 
+noteFailedStyles(document);
 document.documentElement.lang = i18n.locale;
 const root = document.getElementById("root");
 if (root === null) throw new Error("index.html has no element #root");

@@ -10,7 +10,7 @@ const missing = (where = URL) => new TypeError(`Failed to fetch dynamically impo
 function browser(parts: Partial<Browser> = {}) {
   return {
     wait: vi.fn(() => Promise.resolve()),
-    dropFailedStyles: vi.fn(),
+    reloadStyles: vi.fn(() => Promise.resolve()),
     importUrl: vi.fn(() => Promise.reject(missing())),
     isUpdated: vi.fn(() => Promise.resolve(false)),
     ...parts,
@@ -31,7 +31,7 @@ it("loads a part again after a pause, with its styles", async () => {
   expect(await retried(load, asked)).toBe(PART);
   expect(load).toHaveBeenCalledTimes(2);
   expect(asked.wait).toHaveBeenCalledOnce();
-  expect(asked.dropFailedStyles).toHaveBeenCalledOnce();
+  expect(asked.reloadStyles).toHaveBeenCalledOnce();
   expect(asked.importUrl).not.toHaveBeenCalled();
 });
 
@@ -46,6 +46,12 @@ it.each([true, false])("says that a part is not loaded, and whether there is ano
   const error = await retried(() => Promise.reject(missing()), asked).catch((reason: unknown) => reason);
   expect(error).toBeInstanceOf(NotLoaded);
   expect((error as NotLoaded).updated).toBe(updated);
+});
+
+it("has no part whose styles cannot be loaded", async () => {
+  const load = vi.fn(() => Promise.resolve(PART)).mockRejectedValueOnce(missing());
+  const asked = browser({ reloadStyles: () => Promise.reject(new Error("no styles")) });
+  await expect(retried(load, asked)).rejects.toBeInstanceOf(NotLoaded);
 });
 
 it("has no other address where the browser names none", async () => {

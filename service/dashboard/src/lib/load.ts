@@ -12,14 +12,14 @@ export class NotLoaded extends Error {
 /** What the browser does for `retried`. */
 export interface Browser {
   wait: (ms: number) => Promise<unknown>;
-  dropFailedStyles: () => void;
+  reloadStyles: () => Promise<void>;
   importUrl: (url: string) => Promise<unknown>;
   isUpdated: () => Promise<boolean>;
 }
 
 const BROWSER: Browser = {
   wait: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
-  dropFailedStyles,
+  reloadStyles,
   importUrl: (url) => import(/* @vite-ignore */ url) as Promise<unknown>,
   isUpdated,
 };
@@ -35,9 +35,9 @@ export async function retried<Module>(load: () => Promise<Module>, browser: Brow
     return await load();
   } catch {
     await browser.wait(AGAIN_AFTER_MS);
-    browser.dropFailedStyles();
   }
   try {
+    await browser.reloadStyles();
     return await load().catch((error: unknown) => {
       const url = importedUrl(error);
       if (url === null) throw error;
@@ -59,9 +59,28 @@ export function entryOf(html: string): string | null {
   return /<script type="module"[^>]* src="([^"]+)"/.exec(html)?.[1] ?? null;
 }
 
-/** Vite asks for a part's styles again only where no link to them stands in the page. */
-function dropFailedStyles(): void {
-  for (const link of document.querySelectorAll<HTMLLinkElement>("link[rel=stylesheet]")) if (link.sheet === null) link.remove();
+/** The links of the page to styles that could not be loaded. */
+const failedStyles = new Set<HTMLLinkElement>();
+
+/** Notes from now on which styles of the page cannot be loaded, for `retried`. */
+export function noteFailedStyles(page: Document): void {
+  page.addEventListener("error", ({ target }) => {
+    if (target instanceof HTMLLinkElement && target.rel === "stylesheet") failedStyles.add(target);
+  }, { capture: true });
+}
+
+/** Loads each of the styles that failed once more, where it stood: Vite asks for a part's styles only once. */
+async function reloadStyles(): Promise<void> {
+  const links = [...failedStyles];
+  failedStyles.clear();
+  await Promise.all(links.map((link) => new Promise((resolve, reject) => {
+    const again = link.cloneNode() as HTMLLinkElement;
+    again.addEventListener("load", resolve);
+    again.addEventListener("error", () => {
+      reject(new Error(`no styles at ${again.href}`));
+    });
+    link.replaceWith(again);
+  })));
 }
 
 /** Whether the service has another dashboard than this page was loaded from; false where it does not answer. */
