@@ -149,9 +149,10 @@ class JobLimits:
         if silent_s <= patience:
             return
         now = self._ctx.now_us()
-        why = f"hangs: no step for {format_duration(round(silent_s))}, where it may take {format_duration(patience)}"
+        data = {"silent": format_duration(round(silent_s)), "allowed": format_duration(patience)}
+        why = f"hangs: no step for {data['silent']}, where it may take {data['allowed']}"
         with self._ctx.db.write() as tx:
-            marked = lifecycle.mark_hung(tx, row.id, now - round(silent_s * 1e6), why, now)
+            marked = lifecycle.mark_hung(tx, row.id, now - round(silent_s * 1e6), why, now, data)
         if marked:
             _log.warning("job %s %s", row.job_id, why)
 
@@ -204,16 +205,24 @@ class JobLimits:
 
     def _tell_idle(self, row: IdleLimit, lasts_s: float) -> None:
         """Tell that a run does nothing, or that it works again."""
-        idle, since = row.id not in self._told, format_duration(round(lasts_s))
-        words = f"its devices have done nothing for {since}: it is stopped at {_limit(row)}"
+        note = _AGAIN if row.id in self._told else _idle_note(row, format_duration(round(lasts_s)))
         with self._ctx.db.write() as tx:
-            lifecycle.tell_idle(tx, row.id, words if idle else "its devices work again", self._ctx.now_us(), idle=idle)
+            lifecycle.tell_idle(tx, row.id, note, self._ctx.now_us())
         self._told ^= {row.id}
 
     def _stop_idle(self, row: IdleLimit) -> None:
         words = f"stopped because its devices did nothing for {_limit(row)}"
         with self._ctx.db.write() as tx:
             _stop(tx, row, StopReason.IDLE, self._ctx.now_us(), words)
+
+
+_AGAIN = lifecycle.Note(kind="goes-on", message="its devices work again", data={"hung": False})
+
+
+def _idle_note(row: IdleLimit, lasts: str) -> lifecycle.Note:
+    message = f"its devices have done nothing for {lasts}: it is stopped at {_limit(row)}"
+    data = {"lasts": lasts, "limit": format_duration(row.limit), "own": bool(row.own)}
+    return lifecycle.Note(kind="idle", message=message, data=data)
 
 
 def _limit(row: IdleLimit) -> str:

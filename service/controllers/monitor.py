@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import ColumnElement, select, update
 
@@ -94,14 +95,15 @@ class Monitor:
     def void_unclaimed(self) -> None:
         """Take back what nobody claims; a service that was away gives the nodes their time first."""
         ctx = self._ctx
-        for limit, lacking, words in (
-            (ctx.settings.unclaimed_after_s, Member.nonce.is_(None), "has not claimed it"),
-            (ctx.settings.unprepared_after_s, Member.prepared.is_(None), "is not prepared"),
+        for limit, lacking, lack, words in (
+            (ctx.settings.unclaimed_after_s, Member.nonce.is_(None), "claim", "has not claimed it"),
+            (ctx.settings.unprepared_after_s, Member.prepared.is_(None), "preparation", "is not prepared"),
         ):
             if ctx.monotonic() - ctx.started < limit:
                 continue
             for attempt, late in self._waiting_since(ctx.now_us() - round(limit * 1e6), lacking):
-                self._void(attempt, f"node {late} {words} within {limit:g} s")
+                why = f"node {late} {words} within {limit:g} s"
+                self._void(attempt, why, {"node": late, "lacks": lack, "limit_s": limit})
 
     def _waiting_since(self, old: int, lacking: ColumnElement[bool]) -> list[tuple[AttemptId, str]]:
         """Return attempts that were assigned before a moment, and the nodes whose members lack something."""
@@ -143,9 +145,9 @@ class Monitor:
             unit.tell_node(name)
             unit.wake_scheduler()
         for attempt in waiting:
-            self._void(attempt, f"node {name} fell silent before all nodes were prepared")
+            self._void(attempt, f"node {name} fell silent before all nodes were prepared", {"node": name})
         _log.warning("node %s is silent; %d jobs may still be running there", name, len(jobs))
 
-    def _void(self, attempt_id: AttemptId, why: str) -> None:
+    def _void(self, attempt_id: AttemptId, why: str, data: dict[str, Any]) -> None:
         with suppress(lifecycle.Conflict), self._ctx.unit_of_work() as unit:  # it was claimed after all
-            lifecycle.void(unit.tx, attempt_id, why, unit.now)
+            lifecycle.void(unit.tx, attempt_id, why, unit.now, data)

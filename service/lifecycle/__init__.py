@@ -25,7 +25,7 @@ from service.lifecycle.notes import Note
 from service.lifecycle.orders import orders_for
 from service.lifecycle.outages import QUARANTINED, out_of_use, record_device_outage, record_node_outages
 from service.lifecycle.preemption import abandon_preemption, put_back, request_preemption
-from service.lifecycle.reach import lose_sight, set_reachable, set_unreachable
+from service.lifecycle.reach import set_elsewhere, set_reachable, set_unreachable
 from service.lifecycle.rows import CLAIMED, LIVE, lock_attempt, lock_job
 from service.lifecycle.start import adopt, assign, claim, mark_running, void
 from service.lifecycle.stop import cancel_waiting, hold, release_hold, request_checkpoint, request_stop
@@ -56,7 +56,6 @@ __all__ = [
     "lock_attempt",
     "lock_job",
     "lock_waiting",
-    "lose_sight",
     "mark_hung",
     "mark_running",
     "move_attempt",
@@ -72,6 +71,7 @@ __all__ = [
     "request_dump",
     "request_preemption",
     "request_stop",
+    "set_elsewhere",
     "set_reachable",
     "set_unreachable",
     "settle",

@@ -69,7 +69,8 @@ def end(
         return gang_result.merge(ends)
     if first:
         nudge_members(tx, attempt.id)
-    note = Note(kind="part-ended", message=_words(member, result, first=first), data={"node": member.node})
+    data = {"node": member.node, "failed": gang_result.failed(result), "first": first}
+    note = Note(kind="part-ended", message=_words(member, result, first=first), data=data)
     settle_state(tx, job, attempt, note, now)
     return None
 

@@ -28,7 +28,8 @@ def _inexact(tx: Connection, job: JobRecord, attempt: AttemptRecord, note: JobNo
     if job.inexact == note.text:
         return
     how = "could not be resumed exactly" if attempt.resumed_from_step is None else "is not resumed exactly"
-    told = Note(kind=note.kind, message=f"{how}: {note.text}", data={"step": note.step})
+    data = {"step": note.step, "text": note.text, "resumed": attempt.resumed_from_step is not None}
+    told = Note(kind=note.kind, message=f"{how}: {note.text}", data=data)
     change_job(tx, job.id, told, now, inexact=note.text)
 
 
@@ -37,5 +38,6 @@ def _unsaved(tx: Connection, job: JobRecord, note: JobNote, now: int) -> None:
     if job.unsaved == note.text or (newest is not None and 0 < note.step < newest):
         return
     which = f"no checkpoint of step {note.step}" if note.step else "no checkpoint"
-    told = Note(kind=note.kind, message=f"{which}, the training goes on: {note.text}", data={"step": note.step})
+    data = {"step": note.step, "text": note.text}
+    told = Note(kind=note.kind, message=f"{which}, the training goes on: {note.text}", data=data)
     change_job(tx, job.id, told, now, unsaved=note.text)

@@ -3,6 +3,7 @@ given up.
 """
 
 from collections.abc import Collection
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, exists, select
 
@@ -27,13 +28,23 @@ def request_dump(tx: Connection, job_id: JobId, actor: str | None, now: int) -> 
     return serial
 
 
-def mark_hung(tx: Connection, attempt_id: AttemptId, since_us: int, why: str, now: int) -> bool:
-    """Take a running attempt for hanging, and ask for its stacks; False if it is neither running nor new."""
+def mark_hung(
+    tx: Connection,
+    attempt_id: AttemptId,
+    since_us: int,
+    why: str,
+    now: int,
+    data: dict[str, Any] | None = None,
+) -> bool:
+    """Take a running attempt for hanging, and ask for its stacks; False if it is neither running nor new.
+
+    `data` is what `why` is made of.
+    """
     job, attempt = lock_attempt(tx, attempt_id)
     if attempt.state != AttemptState.RUNNING or attempt.hung_us is not None:
         return False
     _ask(tx, attempt, hung_us=since_us)
-    change_job(tx, job.id, Note(kind="hangs", message=why, data={"since_us": since_us}), now)
+    change_job(tx, job.id, Note(kind="hangs", message=why, data={"since_us": since_us, **(data or {})}), now)
     return True
 
 
@@ -47,11 +58,10 @@ def clear_hung(tx: Connection, attempt_id: AttemptId, now: int) -> bool:
     return True
 
 
-def tell_idle(tx: Connection, attempt_id: AttemptId, words: str, now: int, *, idle: bool) -> None:
+def tell_idle(tx: Connection, attempt_id: AttemptId, note: Note, now: int) -> None:
     """Record that a running attempt's devices do nothing, or that they work again."""
     job, attempt = lock_attempt(tx, attempt_id)
     if attempt.state == AttemptState.RUNNING:
-        note = Note(kind="idle", message=words) if idle else Note(kind="goes-on", message=words, data={"hung": False})
         change_job(tx, job.id, note, now)
 
 

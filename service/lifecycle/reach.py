@@ -14,18 +14,27 @@ from torchyard.ids import AttemptId, JobId
 from torchyard.states import AttemptState, JobState
 from torchyard.wire import AttemptReport, Phase
 
+_ELSEWHERE = (
+    "node {} is worked from another machine, home or container now; the job may still be running where it was started, "
+    "so it is not started again until that one returns or an administrator declares it dead"
+)
 _AUDIBLE = tuple(state for state in CLAIMED if state is not AttemptState.UNREACHABLE)
 
 
 def set_unreachable(tx: Connection, node: str, now: int) -> list[JobId]:
     """Mark what may be running on a silent node; return the jobs' ids. Nothing is released."""
     why = f"node {node} is silent; the job may still be running there, so it is not started again"
-    return lose_sight(tx, node, attempts_on(tx, node, CLAIMED), why, now)
+    note = Note(kind="unreachable", message=why, data={"node": node, "elsewhere": False})
+    return _lose_sight(tx, node, attempts_on(tx, node, CLAIMED), note, now)
 
 
-def lose_sight(tx: Connection, node: str, attempts: Sequence[AttemptId], why: str, now: int) -> list[JobId]:
-    """Mark attempts that nobody can see any more; return the jobs' ids. Nothing is released."""
-    note = Note(kind="unreachable", message=why, data={"node": node})
+def set_elsewhere(tx: Connection, node: str, attempts: Sequence[AttemptId], now: int) -> list[JobId]:
+    """Mark attempts of a node that is worked from another machine now; return the jobs' ids. Nothing is released."""
+    note = Note(kind="unreachable", message=_ELSEWHERE.format(node), data={"node": node, "elsewhere": True})
+    return _lose_sight(tx, node, attempts, note, now)
+
+
+def _lose_sight(tx: Connection, node: str, attempts: Sequence[AttemptId], note: Note, now: int) -> list[JobId]:
     changed = []
     for attempt_id in attempts:
         job, attempt = lock_attempt(tx, attempt_id)

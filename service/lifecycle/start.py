@@ -156,12 +156,14 @@ def mark_running(tx: Connection, attempt_id: AttemptId, started_us: int, now: in
     move_job(tx, job, JobState.RUNNING, note, now or started_us, started_us=job.started_us or started_us)
 
 
-def void(tx: Connection, attempt_id: AttemptId, why: str, now: int) -> None:
-    """Take an attempt back that nobody claimed; the job waits again and no retry is spent."""
+def void(tx: Connection, attempt_id: AttemptId, why: str, now: int, data: dict[str, Any] | None = None) -> None:
+    """Take an attempt back that nobody claimed; the job waits again and no retry is spent. `data` is what `why` is made
+    of.
+    """
     job, attempt = lock_attempt(tx, attempt_id)
     if attempt.state != AttemptState.ASSIGNED:
         raise Conflict(f"attempt {attempt_id} is {attempt.state}: only an assigned one can be voided")
-    withdraw(tx, job, attempt, Note(kind="voided", message=why), now)
+    withdraw(tx, job, attempt, Note(kind="voided", message=why, data=data or {}), now)
 
 
 def withdraw(tx: Connection, job: JobRecord, attempt: AttemptRecord, note: Note, now: int) -> None:

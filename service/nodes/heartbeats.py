@@ -17,11 +17,6 @@ from torchyard import wire
 from torchyard.ids import AttemptId, JobId
 from torchyard.states import AttemptState
 
-_ELSEWHERE = (
-    "node {} is worked from another machine, home or container now; the job may still be running where it was started, "
-    "so it is not started again until that one returns or an administrator declares it dead"
-)
-
 
 @dataclass(frozen=True, kw_only=True)
 class HeartbeatReply:
@@ -52,7 +47,7 @@ def record(tx: Connection, node: str, heartbeat: wire.Heartbeat, now: int) -> He
     devices = node_devices.kept_from_strangers(tx, heartbeat)
     changed = _adopt(tx, node, heartbeat.attempts, now)
     claimed, inventory = _claimed(tx, node), _inventory(heartbeat, row.beat)
-    changed += lifecycle.lose_sight(tx, node, _out_of_sight(tx, claimed, inventory), _ELSEWHERE.format(node), now)
+    changed += lifecycle.set_elsewhere(tx, node, _out_of_sight(tx, claimed, inventory), now)
     dead = proof.dead(claimed, inventory)
     # All before the first ends: everybody locks jobs in this order, and accounts, which an end charges, after them.
     locked = {attempt_id: lifecycle.lock_attempt(tx, attempt_id) for attempt_id in dead}

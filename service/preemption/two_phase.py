@@ -20,7 +20,7 @@ from service.db.records.attempts import PendingPreemption
 from service.db.records.jobs import JobRecord
 from service.db.records.record import Record
 from service.infra.times import Clock
-from service.preemption.handshake import HandshakeVerdict, PreemptionVictim, job_of, judge, named
+from service.preemption.handshake import HandshakeVerdict, NoUse, PreemptionVictim, job_of, judge, named
 from service.scheduler.model.decisions import Cause
 from torchyard.ids import AttemptId, JobId
 from torchyard.spec import Priority
@@ -159,7 +159,7 @@ def _keep(tx: Connection, each: PreemptionVictim, verdict: HandshakeVerdict, now
     note = lifecycle.Note(
         kind="preemption-abandoned",
         message=verdict.told_to(each),
-        data={"for": each.pending.preemptor},
+        data={"for": each.pending.preemptor, **verdict.data_for(each)},
     )
     lifecycle.abandon_preemption(tx, each.attempt, note, now + 1_000_000 * _spared_s(tx) if late else None, now)
 
@@ -175,8 +175,9 @@ def _tell(
     """Tell the preemptor that nothing is freed for it, unless it is over, or runs elsewhere."""
     if rows[preemptor].state == JobState.QUEUED:
         kept = [each.job for each in verdict.keep]
-        told = verdict.told({job: row.number for job, row in rows.items()}, _spared_s(tx))
-        lifecycle.insert_event(tx, preemptor, "awaiting-abandoned", told, data={"jobs": kept}, now=now)
+        numbers, spared_s = {job: row.number for job, row in rows.items()}, _spared_s(tx)
+        told, data = verdict.told(numbers, spared_s), {"jobs": kept, **verdict.data(numbers, spared_s)}
+        lifecycle.insert_event(tx, preemptor, "awaiting-abandoned", told, data=data, now=now)
 
 
 def _verdicts(tx: Connection, now: int, ineligible: Container[str]) -> dict[str, HandshakeVerdict]:
@@ -186,10 +187,10 @@ def _verdicts(tx: Connection, now: int, ineligible: Container[str]) -> dict[str,
     }
 
 
-def _why_not(tx: Connection, preemptor: str, now: int, ineligible: Container[str]) -> str:
+def _why_not(tx: Connection, preemptor: str, now: int, ineligible: Container[str]) -> NoUse | None:
     if _words(tx, preemptor, now) is None:
-        return "no longer waits"
-    return "would not start there any more" if preemptor in ineligible else ""
+        return NoUse.GONE
+    return NoUse.MOVED if preemptor in ineligible else None
 
 
 def _groups(tx: Connection) -> dict[str, list[PreemptionVictim]]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import Connection, delete, select
 
@@ -59,8 +60,9 @@ def store(tx: Connection, attempt_id: AttemptId, node: str, dump: StackDump, now
     old = (Stacks.attempt_id == attempt_id, Stacks.node_rank == node_rank, Stacks.serial <= dump.serial - KEEP)
     tx.execute(delete(Stacks).where(*old))
     if new and dump.serial == attempt.dump_serial and complete(tx, attempt_id, dump.serial):
-        words = describe(tx, attempt_id, dump.serial) or "nothing of it runs"
-        lifecycle.insert_event(tx, job.id, "stacks", words, now=now)
+        processes = _processes(tx, attempt_id, dump.serial)
+        words, data = summary(processes) or "nothing of it runs", {"groups": groups(processes)}
+        lifecycle.insert_event(tx, job.id, "stacks", words, data=data, now=now)
 
 
 def complete(tx: Connection, attempt_id: AttemptId, serial: int) -> bool:
@@ -74,25 +76,45 @@ def complete(tx: Connection, attempt_id: AttemptId, serial: int) -> bool:
 
 def describe(tx: Connection, attempt_id: AttemptId, serial: int) -> str:
     """Tell in words what the ranks did; empty if no stacks have come."""
+    return summary(_processes(tx, attempt_id, serial))
+
+
+def _processes(tx: Connection, attempt_id: AttemptId, serial: int) -> list[ProcessStack]:
     query = select(Stacks.dump).where(Stacks.attempt_id == attempt_id, Stacks.serial == serial)
     stored = _StoredDump.all(tx.execute(query.order_by(Stacks.node_rank)))
-    return summary(process for each in stored for process in each.dump.processes)
+    return [process for each in stored for process in each.dump.processes]
+
+
+def groups(processes: Iterable[ProcessStack]) -> list[dict[str, Any]]:
+    """Return what the summary is made of: ranks that do the same, and what they do."""
+    return [_group(alike) for alike in _alike(processes).values()]
+
+
+def _alike(processes: Iterable[ProcessStack]) -> dict[tuple[str, str], list[ProcessStack]]:
+    """Return the main processes of ranks by what they do, in words for one and for several."""
+    found: dict[tuple[str, str], list[ProcessStack]] = {}
+    for process in sorted((each for each in processes if each.main), key=lambda one: one.rank):
+        found.setdefault(_phrases(process), []).append(process)
+    return found
+
+
+def _group(alike: list[ProcessStack]) -> dict[str, Any]:
+    first, named = alike[0], alike[:MAX_NAMED]
+    does = {"place": first.place, "error": first.error, "collective": first.collective, "doing": first.doing}
+    return {"ranks": [one.rank for one in named], "more": len(alike) - len(named), **does}
 
 
 def summary(processes: Iterable[ProcessStack]) -> str:
     """``rank 1 waits in all_reduce (train.py:88); ranks 0, 2 are in data loading (train.py:20)``."""
-    ranks: dict[tuple[str, str], list[int]] = {}
-    for process in processes:
-        if process.main:
-            ranks.setdefault(_phrases(process), []).append(process.rank)
     return "; ".join(
-        f"rank {who[0]} {one}" if len(who) == 1 else f"ranks {_named(who)} {many}" for (one, many), who in ranks.items()
+        f"rank {who[0].rank} {one}" if len(who) == 1 else f"ranks {_named(who)} {many}"
+        for (one, many), who in _alike(processes).items()
     )
 
 
-def _named(ranks: list[int]) -> str:
-    more = f" and {len(ranks) - MAX_NAMED} more" if len(ranks) > MAX_NAMED else ""
-    return ", ".join(map(str, sorted(ranks)[:MAX_NAMED])) + more
+def _named(alike: list[ProcessStack]) -> str:
+    more = f" and {len(alike) - MAX_NAMED} more" if len(alike) > MAX_NAMED else ""
+    return ", ".join(str(one.rank) for one in alike[:MAX_NAMED]) + more
 
 
 def _phrases(process: ProcessStack) -> tuple[str, str]:

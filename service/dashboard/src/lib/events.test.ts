@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 
 import openapi from "../../../../openapi.json";
-import { eventLabel, eventWords, LABELS, SAID, WORDS } from "./events";
+import { eventLabel, eventWords, LABELS, WORDS } from "./events";
 
 const words = (kind: string, data: Record<string, unknown> = {}, locale = "zh-CN") => (
   eventWords({ kind, message: "as the service says", data }, locale)
@@ -10,7 +10,7 @@ const words = (kind: string, data: Record<string, unknown> = {}, locale = "zh-CN
 it("knows every kind of event that the service has", () => {
   const known = openapi.components.schemas.Event.properties.kind["x-extensible-enum"];
   expect(known.filter((kind) => LABELS[kind] === undefined)).toEqual([]);
-  expect(known.filter((kind) => SAID.has(kind) === (WORDS[kind] !== undefined))).toEqual([]);
+  expect(known.filter((kind) => WORDS[kind] === undefined)).toEqual(["failed"]);
 });
 
 it("leaves English to the service", () => {
@@ -20,7 +20,9 @@ it("leaves English to the service", () => {
 
 it("takes the service's words for a kind that is unknown, and for an older event without details", () => {
   const bare = ["made-up", "assigned", "claimed", "prepared", "running", "checkpoint", "awaiting", "preempting", "put-back",
-    "requeued", "stop-requested", "reachable", "succeeded", "cancelled", "shared", "discarded", "goes-on"];
+    "requeued", "stop-requested", "reachable", "succeeded", "cancelled", "shared", "discarded", "goes-on", "submitted",
+    "voided", "checkpoint-failed", "inexact", "stacks", "hangs", "idle", "awaiting-abandoned", "preemption-abandoned",
+    "unreachable", "part-ended"];
   expect(bare.filter((kind) => words(kind) !== "as the service says")).toEqual([]);
 });
 
@@ -44,4 +46,43 @@ it("tells of preemptions and stops", () => {
   expect(words("cancelled", { started: false })).toBe("cancelled before it started");
   expect(words("awaiting", { numbers: [3, 4] })).toBe("to be preempted for it: job 3, job 4");
   expect(words("changed", { priority: "high", tags: ["a"] })).toBe("priority is now high, tags is now [\"a\"]");
+});
+
+it("keeps what the service says after a submission", () => {
+  const submitted = (message: string) => eventWords({ kind: "submitted", message, data: {} }, "zh-CN");
+  expect(submitted("submitted; take `nodes` 1")).toBe("submitted; take `nodes` 1");
+  expect(submitted("something else")).toBe("something else");
+});
+
+it("tells of attempts that nobody claimed, and of nodes", () => {
+  expect(words("voided", { node: "a", lacks: "claim", limit_s: 30 })).toBe("node a has not claimed it within 30 s");
+  expect(words("voided", { node: "a", lacks: "preparation", limit_s: 30 })).toBe("node a is not prepared within 30 s");
+  expect(words("voided", { node: "a" })).toContain("node a fell silent");
+  expect(words("unreachable", { node: "a", elsewhere: true })).toContain("from another machine");
+  expect(words("unreachable", { node: "a", elsewhere: false })).toContain("node a is silent");
+  expect(words("part-ended", { node: "a", failed: false, first: false })).toBe("node a has ended its part");
+  expect(words("part-ended", { node: "a", failed: true, first: true })).toContain("the other nodes are told");
+});
+
+it("tells of runs that hang, idle, or cannot save", () => {
+  const alone = { more: 0, place: "a.py:1", error: null, collective: null, doing: null };
+  const groups = [{ ...alone, ranks: [0, 1], more: 4, collective: "barrier" }, { ...alone, ranks: [2], doing: "data loading" }];
+  expect(words("stacks", { groups })).toBe("rank 0, 1 and 4 more: waiting in barrier (a.py:1); rank 2: in data loading (a.py:1)");
+  expect(words("stacks", { groups: [{ ...alone, ranks: [3], error: "no py-spy" }] })).toBe("rank 3 cannot be read: no py-spy");
+  expect(words("hangs", { silent: "7m", allowed: "5m" })).toBe("hangs: no step for 7m, where it may take 5m");
+  expect(words("idle", { lasts: "30m", limit: "1h", own: true })).toContain("its `idle_limit` of 1h");
+  expect(words("idle", { lasts: "30m", limit: "1h", own: false })).toContain("this installation's idle limit of 1h");
+  expect(words("checkpoint-failed", { step: 0, text: "disk full" })).toBe("no checkpoint, the training goes on: disk full");
+  expect(words("checkpoint-failed", { step: 7, text: "disk full" })).toContain("no checkpoint of step 7");
+  expect(words("inexact", { text: "a sampler", resumed: true })).toBe("is not resumed exactly: a sampler");
+});
+
+it("tells of preemptions that came to nothing", () => {
+  const kept = { preemptor: "job 9 (ana)", leaves: false, why: null, allowed_s: null };
+  expect(words("preemption-abandoned", kept)).toBe("keeps its devices: another job cannot be preempted for job 9 (ana)");
+  expect(words("preemption-abandoned", { ...kept, allowed_s: 300 })).toContain("no checkpoint was verified within 300 s");
+  expect(words("preemption-abandoned", { ...kept, leaves: true, why: "gone" })).toBe("is preempted for nobody: job 9 (ana) no longer waits");
+  const awaited = { numbers: [1, 2], late: [2], why: null, allowed_s: 300, spared_s: 600 };
+  expect(words("awaiting-abandoned", awaited)).toContain("for job 2 brought no verified checkpoint within 300 s");
+  expect(words("awaiting-abandoned", { ...awaited, why: "moved" })).toContain("would not start there any more");
 });

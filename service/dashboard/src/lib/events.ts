@@ -4,6 +4,7 @@ import { t } from "@lingui/core/macro";
 import type { Event } from "../api/types";
 import { CAUSES } from "./causes";
 import { list } from "./format";
+import { type Alike, stacksWords } from "./stacksWords";
 
 type Data = Event["data"];
 
@@ -48,14 +49,9 @@ export const LABELS: Readonly<Record<string, string>> = {
   discarded: t({ message: "discarded", context: "event" }),
 };
 
-/** Kinds that are told in the service's own words: they are free text, or an error of the job. */
-export const SAID: ReadonlySet<string> = new Set([
-  "submitted", "voided", "checkpoint-failed", "inexact", "stacks", "hangs", "idle", "awaiting-abandoned",
-  "preemption-abandoned", "unreachable", "part-ended", "failed",
-]);
-
-/** Words of the other kinds; null where an event lacks the details, as older ones do. */
-export const WORDS: Readonly<Record<string, (data: Data) => string | null>> = {
+/** Words of each kind; null where an event lacks the details, as older ones do. */
+export const WORDS: Readonly<Record<string, (data: Data, message: string) => string | null>> = {
+  submitted,
   held: ({ sweep }) => (sweep === true ? t`held with its whole sweep` : t`held`),
   released: ({ sweep }) => (sweep === true ? t`released with its whole sweep` : t`released`),
   changed: (data) => list(Object.entries(data).map(([name, value]) => t`${name} is now ${{ value: shown(value) }}`)),
@@ -66,24 +62,60 @@ export const WORDS: Readonly<Record<string, (data: Data) => string | null>> = {
     : restored === true
       ? t`node ${node} had begun it already: the database was restored since`
       : t`node ${node} prepares code and environment`),
+  voided,
   prepared: ({ nodes, address }) => (typeof address === "string"
     ? t`all ${{ count: String(nodes) }} nodes are ready; ranks meet at ${address}`
     : null),
   running,
   checkpoint,
   "checkpoint-requested": () => t`asked to write a checkpoint`,
+  "checkpoint-failed": ({ step, text }) => {
+    if (typeof text !== "string") return null;
+    return step === 0
+      ? t`no checkpoint, the training goes on: ${text}`
+      : t`no checkpoint of step ${{ step: String(step) }}, the training goes on: ${text}`;
+  },
+  inexact: ({ text, resumed }) => {
+    if (typeof text !== "string") return null;
+    return resumed === true ? t`is not resumed exactly: ${text}` : t`could not be resumed exactly: ${text}`;
+  },
   "stacks-requested": () => t`asked for its stacks`,
+  stacks: ({ groups }) => (Array.isArray(groups) ? stacksWords(groups as Alike[]) : null),
+  hangs: ({ silent, allowed }) => (typeof silent === "string"
+    ? t`hangs: no step for ${silent}, where it may take ${{ allowed: String(allowed) }}`
+    : null),
+  idle: ({ lasts, limit, own }) => {
+    if (typeof lasts !== "string") return null;
+    return own === true
+      ? t`its devices have done nothing for ${lasts}: it is stopped at its \`idle_limit\` of ${{ limit: String(limit) }}`
+      : t`its devices have done nothing for ${lasts}: it is stopped at this installation's idle limit of ${{ limit: String(limit) }} (\`idle_limit\` in a spec is the job's own)`;
+  },
   "goes-on": ({ hung }) => (hung === undefined ? null : hung === true ? t`makes steps again` : t`its devices work again`),
   "not-joined": () => t`after a minute none of its ranks has joined a process group: if its script never does, each of them trains a copy of its own. Cancel it and run it with \`launcher: python\` (\`yard run --launcher python\`), one process with all GPUs`,
   joined: () => t`its ranks have joined a process group by now: they train together`,
   awaiting: ({ numbers }) => (Array.isArray(numbers) ? t`to be preempted for it: ${{ jobs: list(numbers.map((one) => t`job ${{ number: String(one) }}`)) }}` : null),
+  "awaiting-abandoned": awaitingAbandoned,
   preempting,
+  "preemption-abandoned": preemptionAbandoned,
   "put-back": ({ preemptor }) => (typeof preemptor === "string"
     ? t`put back for ${preemptor}: it starts from the beginning in its turn; no retry is spent`
     : null),
   requeued,
   "stop-requested": stopRequested,
+  unreachable: ({ node, elsewhere }) => {
+    if (typeof node !== "string" || elsewhere === undefined) return null;
+    return elsewhere === true
+      ? t`node ${node} is worked from another machine, home or container now; the job may still be running where it was started, so it is not started again until that one returns or an administrator declares it dead`
+      : t`node ${node} is silent; the job may still be running there, so it is not started again`;
+  },
   reachable: ({ node }) => (typeof node === "string" ? t`node ${node} is back` : null),
+  "part-ended": ({ node, failed, first }) => {
+    if (typeof node !== "string" || failed === undefined) return null;
+    if (failed === false) return t`node ${node} has ended its part`;
+    return first === true
+      ? t`the part on node ${node} has failed; the other nodes are told to end theirs`
+      : t`the part on node ${node} has failed`;
+  },
   succeeded: ({ exit_code: code }) => (code === 0 ? t`exited with code 0` : null),
   cancelled: ({ started, saved, at_step: lost }) => (started === false
     ? t`cancelled before it started`
@@ -100,11 +132,50 @@ export function eventLabel(kind: string, locale = i18n.locale): string {
 
 /** An event in the chosen language; in the service's own words in English, and where there are no others. */
 export function eventWords({ kind, message, data }: Pick<Event, "kind" | "message" | "data">, locale = i18n.locale): string {
-  return (locale === "en" ? null : WORDS[kind]?.(data)) ?? message;
+  return (locale === "en" ? null : WORDS[kind]?.(data, message)) ?? message;
 }
 
 function shown(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+/** What goes after it, such as advice, is told in the service's words. */
+function submitted(_: Data, message: string): string | null {
+  const found = /^submitted(?:; (.*))?$/su.exec(message);
+  if (found === null) return null;
+  const more = found[1];
+  return more === undefined ? t({ message: "submitted", context: "event" }) : t`submitted; ${more}`;
+}
+
+function voided({ node, lacks, limit_s: limit }: Data): string | null {
+  if (typeof node !== "string") return null;
+  if (lacks === "claim") return t`node ${node} has not claimed it within ${{ limit: String(limit) }} s`;
+  return lacks === "preparation"
+    ? t`node ${node} is not prepared within ${{ limit: String(limit) }} s`
+    : t`node ${node} fell silent before all nodes were prepared`;
+}
+
+const jobs = (numbers: unknown) => list((numbers as number[]).map((one) => t`job ${{ number: String(one) }}`));
+
+function awaitingAbandoned({ numbers, late, why, allowed_s: allowed, spared_s: spared }: Data): string | null {
+  if (!Array.isArray(numbers)) return null;
+  if (why === "gone") return t`${{ jobs: jobs(numbers) }} no longer to be preempted for it: it no longer waits`;
+  if (why === "moved") return t`${{ jobs: jobs(numbers) }} no longer to be preempted for it: it would not start there any more`;
+  return t`no devices are freed by ${{ jobs: jobs(numbers) }}, for ${{ late: jobs(late) }} brought no verified checkpoint within ${{ allowed: String(allowed) }} s: this job waits on, and the late ones are not asked again for ${{ spared: String(spared) }} s`;
+}
+
+function preemptionAbandoned({ preemptor, leaves, why, allowed_s: allowed }: Data): string | null {
+  if (typeof preemptor !== "string") return null;
+  const told = notPreempted(preemptor, why, allowed);
+  return leaves === true ? t`is preempted for nobody: ${told}` : t`keeps its devices: ${told}`;
+}
+
+function notPreempted(preemptor: string, why: unknown, allowed: unknown): string {
+  if (why === "gone") return t`${preemptor} no longer waits`;
+  if (why === "moved") return t`${preemptor} would not start there any more`;
+  return typeof allowed === "number"
+    ? t`no checkpoint was verified within ${allowed} s: ${preemptor} does not get them, nor does anybody soon`
+    : t`another job cannot be preempted for ${preemptor}`;
 }
 
 function assigned({ places, share }: Data): string | null {

@@ -95,6 +95,9 @@ def test_one_of_several_nodes_that_does_not_claim_voids_all(yard: RecordedContex
     assert box.attempt_row(yard.ctx.db, attempt_id).state == "voided"
     assert box.job_row(yard.ctx.db, job_id).retries_used == 0
     assert last_event(yard, job_id) == "node box has not claimed it within 120 s"
+    with yard.ctx.db.read() as tx:
+        data = tx.scalar(select(Event.data).where(Event.job_id == job_id, Event.kind == "voided"))
+    assert data == {"node": "box", "lacks": "claim", "limit_s": 120}
 
 
 def test_one_of_several_nodes_that_prepares_for_ever_voids_all(yard: RecordedContext, monitor: Monitor) -> None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.db.records.attempts import PendingPreemption
-from service.preemption.handshake import HandshakeVerdict, PreemptionVictim, judge
+from service.preemption.handshake import HandshakeVerdict, NoUse, PreemptionVictim, judge
 from torchyard.states import StopReason
 
 DEADLINE = 300_000_000
@@ -49,19 +49,27 @@ def test_one_that_is_late_lets_all_keep_their_devices() -> None:
     assert verdict == HandshakeVerdict(keep=(ready, late), late=frozenset({"job-2"}))
     assert "another job" in verdict.told_to(ready)
     assert "within 300 s" in verdict.told_to(late)
+    assert verdict.data_for(late) == {
+        "preemptor": "job 9 (ana), urgent",
+        "leaves": False,
+        "why": None,
+        "allowed_s": 300,
+    }
+    told = {"numbers": [1, 2], "late": [2], "why": None, "allowed_s": 300, "spared_s": 600}
+    assert verdict.data({"job-1": 1, "job-2": 2}, 600) == told
 
 
 def test_nobody_gives_way_to_a_job_that_no_longer_waits() -> None:
     job = victim()
-    verdict = judge([job], 0, why="no longer waits")
-    assert verdict == HandshakeVerdict(keep=(job,), why="no longer waits")
+    verdict = judge([job], 0, why=NoUse.GONE)
+    assert verdict == HandshakeVerdict(keep=(job,), why=NoUse.GONE)
     assert verdict.told_to(job) == "keeps its devices: job 9 (ana), urgent, no longer waits"
 
 
 def test_one_that_is_stopped_for_another_reason_gives_way_to_nobody_then() -> None:
     drained = victim(stop=StopReason.DRAIN)
     assert judge([drained, victim("job-2", stop=StopReason.PREEMPT)], 0) == HandshakeVerdict()
-    verdict = judge([drained, victim("job-2", stop=StopReason.PREEMPT)], 0, why="would not start there any more")
+    verdict = judge([drained, victim("job-2", stop=StopReason.PREEMPT)], 0, why=NoUse.MOVED)
     assert verdict.keep == (drained,)
     assert verdict.told_to(drained) == "is preempted for nobody: job 9 (ana), urgent, would not start there any more"
     told = "job 1 is no longer to be preempted for it: it would not start there any more"
@@ -87,7 +95,7 @@ YIELDERS = st.lists(
 
 @given(group=YIELDERS, now=st.integers(0, 2 * DEADLINE), wanted=st.booleans())
 def test_what_is_stopped_is_wanted_saved_and_complete(group: list[PreemptionVictim], now: int, wanted: bool) -> None:
-    verdict = judge(group, now, why="" if wanted else "no longer waits")
+    verdict = judge(group, now, why=None if wanted else NoUse.GONE)
     assert not (verdict.stop and verdict.keep)
     assert all(each.stop is None for each in verdict.stop)
     assert not any(each.stop is StopReason.PREEMPT for each in verdict.keep)

@@ -26,3 +26,10 @@ def process(rank: int, **fields: str) -> wire.ProcessStack:
 )
 def test_words(processes: list[wire.ProcessStack], words: str) -> None:
     assert stacks.summary(processes) == words
+
+
+def test_what_the_words_are_made_of() -> None:
+    alike = [process(n, doing="f") for n in range(stacks.MAX_NAMED + 4)]
+    groups = stacks.groups([process(12, collective="barrier", place="a.py:1"), *alike])
+    assert [(group["ranks"], group["more"]) for group in groups] == [([0, 1, 2, 3, 4, 5, 6, 7], 4), ([12], 0)]
+    assert (groups[1]["collective"], groups[1]["place"], groups[1]["error"]) == ("barrier", "a.py:1", None)
