@@ -5,7 +5,6 @@ import json
 import os
 import re
 import secrets
-import shutil
 import tempfile
 import time
 from contextlib import suppress
@@ -17,7 +16,7 @@ from torchyard.ids import AttemptId
 from torchyard.injob import layout
 from torchyard.states import StopReason
 from torchyard.wire import Action, AttemptOrder, Result
-from worker.attempts import files
+from worker.attempts import files, removal
 from worker.shim import table
 from worker.shim.files import result_size
 
@@ -87,7 +86,7 @@ class AttemptFolder:
         for name in names:
             with suppress(FileNotFoundError):
                 self.at(name).rename(trash / Path(name).name)
-        shutil.rmtree(trash, ignore_errors=True)
+        removal.remove(trash)
 
     def try_lock(self) -> int | None:
         """An open descriptor that holds the attempt's lock, or None: somebody starts or runs the attempt.
@@ -224,7 +223,7 @@ class AttemptFolder:
     def _remove_temporary(self) -> None:
         link = self.at(layout.TMP)
         if link.is_symlink():
-            shutil.rmtree(self.temporary, ignore_errors=True)
+            removal.remove(self.temporary)
             link.unlink()
 
     def remove(self) -> None:
@@ -233,9 +232,9 @@ class AttemptFolder:
         See `finish_removals` for half a removal.
         """
         trash = self.attempts / f".removed-{self.attempt_id}"
-        shutil.rmtree(trash, ignore_errors=True)
+        removal.remove(trash)
         self.move(trash)
-        shutil.rmtree(trash, ignore_errors=True)
+        removal.remove(trash)
 
     def move(self, target: Path) -> None:
         """Move the whole folder, but for temporary files, to another name on the same file system; as `remove`."""
@@ -246,7 +245,7 @@ class AttemptFolder:
 def finish_removals(attempts: Path) -> None:
     """Remove what a worker that was killed while it removed folders has left of them."""
     for trash in attempts.glob(".removed-*"):
-        shutil.rmtree(trash, ignore_errors=True)
+        removal.remove(trash)
 
 
 def _lock(descriptor: int, how: int = fcntl.LOCK_EX) -> bool:

@@ -6,7 +6,6 @@ the service asks for them or says that their job was discarded, or until the job
 
 import logging
 import os
-import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Final
 
 from torchyard.ids import AttemptId
 from torchyard.wire import Place, Root
-from worker.attempts import opening, ownership, tree
+from worker.attempts import opening, ownership, removal, tree
 
 #: Where an attempt's files are gathered before its user may enter.
 _STAGING: Final = ".moving-"
@@ -84,7 +83,7 @@ class KeptFiles:
 
     def discard(self, attempt: AttemptId) -> None:
         """Remove all files of an attempt."""
-        shutil.rmtree(self.folder(attempt), ignore_errors=True)
+        removal.remove(self.folder(attempt))
 
 
 def _move(folder: Path, place: Place, staging: Path) -> None:

@@ -7,7 +7,6 @@ short.
 
 import logging
 import os
-import shutil
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from pathlib import Path
 from torchyard.ids import AttemptId
 from torchyard.injob import layout
 from torchyard.wire import CarriedFile
-from worker.attempts import content, opening, tree
+from worker.attempts import content, opening, removal, tree
 from worker.attempts.folder import AttemptFolder
 
 logger = logging.getLogger(__name__)
@@ -42,7 +41,7 @@ class RetainedFiles:
         try:
             self.root.mkdir(exist_ok=True)
             self.root.chmod(0o711)
-            shutil.rmtree(here, ignore_errors=True)
+            removal.remove(here)
             folder.move(here)
         except OSError as error:
             logger.warning("%s: its files are not retained: %s", folder.attempt_id, error)
@@ -71,7 +70,7 @@ class RetainedFiles:
 
     def discard(self, attempt: AttemptId) -> None:
         """Remove the files of an attempt, if there are any."""
-        shutil.rmtree(AttemptFolder(self.root, attempt).path, ignore_errors=True)
+        removal.remove(AttemptFolder(self.root, attempt).path)
 
     def make_room(self, free: Callable[[], int], wanted: int) -> None:
         """Remove the oldest until so many bytes are free."""
@@ -88,7 +87,7 @@ def _remove(at: int, names: Iterable[str]) -> None:
         try:
             os.unlink(name, dir_fd=at)
         except IsADirectoryError:
-            shutil.rmtree(name, ignore_errors=True, dir_fd=at)
+            removal.remove_at(at, name)
         except OSError as error:
             logger.debug("%s stays: %s", name, error)
 

@@ -8,7 +8,6 @@ import errno
 import json
 import logging
 import os
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -18,7 +17,7 @@ from torchyard import wire
 from torchyard.ids import AttemptId
 from torchyard.injob import layout
 from torchyard.numbers import JSON_CONSTANTS
-from worker.attempts import files, opening
+from worker.attempts import files, opening, removal
 from worker.attempts.content import sha256_of
 from worker.exceptions import RequestRefusedError, WorkerError
 from worker.forward.blobs import BlobSender
@@ -207,7 +206,8 @@ class CheckpointForwarder:
             logger.info("%s: checkpoint %s is no longer kept", self._attempt, name)
             try:
                 with opening.folder(self._folder, layout.CHECKPOINTS) as at:
-                    shutil.rmtree(name, dir_fd=at)
+                    if not removal.remove_at(at, name):
+                        logger.warning("%s: checkpoint %s cannot be removed whole", self._attempt, name)
             except OSError as error:
                 logger.warning("%s: checkpoint %s cannot be removed: %s", self._attempt, name, error)
 

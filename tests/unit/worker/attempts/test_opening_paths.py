@@ -19,7 +19,12 @@ METHODS = {
 }
 #: Modules that use paths all the same, by what makes that safe.
 ALLOWED = {
-    "opens from a folder of the worker's own downwards": ["attempts/opening", "attempts/ownership", "shim/files"],
+    "opens from a folder of the worker's own downwards": [
+        "attempts/opening",
+        "attempts/ownership",
+        "attempts/removal",
+        "shim/files",
+    ],
     "the worker's own files": [
         *("__main__", "attempts/files", "control/registration", "devices/locks", "devices/topology", "forward/attempt"),
         *(
