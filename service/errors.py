@@ -48,7 +48,7 @@ def not_found(what: str, name: object) -> ProblemError:
 
 
 def of_database(error: Exception) -> ProblemError:
-    """What a failure of the database means: no space, a lock that somebody else keeps, or that it is away."""
+    """Tell what a failure of the database means: no space, a lock that somebody else keeps, or that it is away."""
     origin = getattr(error, "orig", None)
     state, code = getattr(origin, "sqlstate", None), getattr(origin, "sqlite_errorcode", 0) & 0xFF
     if state == _PG_FULL or code == sqlite3.SQLITE_FULL:
@@ -93,7 +93,7 @@ class NotAHashError(ProblemError):
 
 
 class WrongHashError(ProblemError):
-    """What arrived is not what was announced."""
+    """The content that arrived is not what was announced."""
 
     def __init__(self, announced: str, found: str) -> None:
         super().__init__("invalid-request", f"The content hashes to {found}, not {announced}: send it again.")

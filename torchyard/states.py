@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class JobState(StrEnum):
-    """Where a job is on its way."""
+    """The state of a job."""
 
     #: Waits for its turn (or is held).
     QUEUED = "queued"
@@ -30,7 +30,7 @@ class JobState(StrEnum):
 
 
 class AttemptState(StrEnum):
-    """Where one try at running a job is."""
+    """The state of one try at running a job."""
 
     #: Has GPUs; not yet claimed by the node.
     ASSIGNED = "assigned"

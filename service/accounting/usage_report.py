@@ -126,7 +126,7 @@ def _names(tx: Connection) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _HoldingAttempt(Record):
-    """What decides whether an attempt could be stopped for others."""
+    """The facts that decide whether an attempt could be stopped for others."""
 
     id: AttemptId
     spec: StoredSpec

@@ -31,7 +31,7 @@ MAX_JOBS = 100
 
 
 class LogEvent(NamedTuple):
-    """What happened to a log."""
+    """A change of a log."""
 
     name: str
     content: Mapping[str, Any]

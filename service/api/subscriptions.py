@@ -1,4 +1,4 @@
-"""What one stream follows: topics by name, and the queue of events that wait to be sent."""
+"""The subscriptions of one stream: topics by name, and the queue of events that wait to be sent."""
 
 import asyncio
 import re
@@ -22,7 +22,7 @@ MAX_LOGS = 16
 
 
 class Kind(StrEnum):
-    """What a topic is about."""
+    """The subject of a topic."""
 
     JOBS = "jobs"
     QUEUE = "queue"

@@ -35,7 +35,7 @@ class _SnapshotState(Record):
 
 @dataclass(frozen=True, slots=True)
 class _Submitted(Record):
-    """What a job was submitted with."""
+    """The snapshot and submission of a job."""
 
     spec: StoredSpec
 

@@ -1,4 +1,4 @@
-"""What was installed for attempts, stored once for all that had the same."""
+"""Lists of what was installed for attempts, stored once for all that had the same."""
 
 import hashlib
 from dataclasses import dataclass

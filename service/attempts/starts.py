@@ -53,7 +53,7 @@ class AttemptMoments(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class ClockSkew:
-    """How far a node's wall clock is ahead of the service's, in µs, and how far off that may be."""
+    """The lead of a node's wall clock over the service's, and its uncertainty, both in µs."""
 
     ahead_us: int
     error_us: int

@@ -162,7 +162,7 @@ class Secret(Base):
 
 
 class SecretUse(Base):
-    """When a job was given a secret last."""
+    """The last time at which a job was given a secret."""
 
     __tablename__ = "secret_uses"
     secret_id: Mapped[str] = mapped_column(ForeignKey("secrets.id"), primary_key=True)

@@ -107,7 +107,7 @@ class _ReachedProject(Record):
 
 
 @dataclass(frozen=True)
-class _Entry:
+class _KnownCaller:
     caller: Caller
     expires_us: int | None
 
@@ -130,7 +130,7 @@ class Tokens:
         self._visibility = visibility
         self._now_us = now_us
         self._forgotten = forgotten
-        self._cache: TTLCache[str, _Entry] = TTLCache(CACHE_SIZE, CACHE_S, timer=monotonic)
+        self._cache: TTLCache[str, _KnownCaller] = TTLCache(CACHE_SIZE, CACHE_S, timer=monotonic)
         self._lock = threading.Lock()
         self._generation = 0
 
@@ -180,7 +180,7 @@ class Tokens:
         found = _ReachedProject.each(tx.execute(_REACHED_PROJECTS, asked))
         return [each for each in found if token.service_project in (None, each.name)]
 
-    def _entry(self, token: _ValidToken, projects: Sequence[_ReachedProject]) -> _Entry:
+    def _entry(self, token: _ValidToken, projects: Sequence[_ReachedProject]) -> _KnownCaller:
         now_us = self._now_us()
         if (token.last_used_us or 0) + LAST_USED_EVERY_US < now_us:
             with self._db.write() as tx:
@@ -199,7 +199,7 @@ class Tokens:
             roles=roles,
             service_account=token.service_project is not None,
         )
-        return _Entry(caller, token.expires_us)
+        return _KnownCaller(caller, token.expires_us)
 
 
 _FIND = (

@@ -34,7 +34,7 @@ class Refusal:
 
 
 @dataclass(slots=True)
-class _Entry:
+class _StoredRefusal:
     id: str
     until: float
     uncounted: int = 0
@@ -56,7 +56,7 @@ class Refusals:
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
-        self._entries: dict[Refusal, _Entry] = {}
+        self._entries: dict[Refusal, _StoredRefusal] = {}
         self._lock = threading.Lock()
 
     def note(self, refusal: Refusal) -> Noted:
@@ -72,7 +72,7 @@ class Refusals:
             if entry is not None:
                 entry.uncounted += 1
                 return Noted(None, refusal, counts)
-            entry = self._entries[refusal] = _Entry(new_id("audit"), now + WINDOW_S)
+            entry = self._entries[refusal] = _StoredRefusal(new_id("audit"), now + WINDOW_S)
             return Noted(entry.id, refusal, counts)
 
     def _subjects(self, user_id: str) -> int:
@@ -90,7 +90,7 @@ class Refusals:
         return self._take(over)
 
     @staticmethod
-    def _take(entries: dict[Refusal, _Entry]) -> dict[str, int]:
+    def _take(entries: dict[Refusal, _StoredRefusal]) -> dict[str, int]:
         counts = {entry.id: entry.uncounted for entry in entries.values() if entry.uncounted}
         for entry in entries.values():
             entry.uncounted = 0

@@ -13,7 +13,7 @@ Value = TypeVar("Value")
 REMEMBERED = 512
 
 
-class _Known(NamedTuple):
+class _Answer(NamedTuple):
     version: int
     value: Any
 
@@ -28,7 +28,7 @@ class SharedReads:
 
     def __init__(self, version: Callable[[], int | None]) -> None:
         self._version = version
-        self._known: LruCache[Hashable, _Known] = LruCache(REMEMBERED)
+        self._known: LruCache[Hashable, _Answer] = LruCache(REMEMBERED)
         self._running: dict[Hashable, asyncio.Task[Any]] = {}
         self._next: dict[Hashable, asyncio.Task[Any]] = {}
 
@@ -65,7 +65,7 @@ class SharedReads:
             if key in self._running and self._running[key] is asyncio.current_task():
                 del self._running[key]
         if version is not None:
-            self._known.put(key, _Known(version, value))
+            self._known.put(key, _Answer(version, value))
         return value
 
 

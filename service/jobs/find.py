@@ -90,7 +90,7 @@ class Span:
 
 @dataclass(frozen=True, kw_only=True)
 class Counts:
-    """How many jobs pass, by state, without states that none is in; and the states of which there may be more."""
+    """The number of jobs that pass, by state (but for states that none is in), and the states with perhaps more."""
 
     states: dict[JobState, int]
     more: Sequence[JobState]

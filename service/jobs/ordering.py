@@ -28,7 +28,7 @@ _NEVER = -1
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ListOrder:
-    """What a list is ordered by, a column or a metric's value, and whether the largest comes first."""
+    """The order of a list: a column or a metric's value, and whether the largest comes first."""
 
     column: Column | None = None
     metric: str = ""

@@ -1,4 +1,4 @@
-"""What a submission tells of being put back after a trial, as the policy that holds then has it."""
+"""The note on being put back after a trial that a submission gets, as the policy that holds then has it."""
 
 from service.scheduler.policy.trials import tries
 from torchyard.quantities import format_duration

@@ -21,7 +21,7 @@ MAX_ON_DEVICE = 3
 
 
 @dataclass(frozen=True, slots=True)
-class _EarlierAttempt(Record):
+class _FinishedAttempt(Record):
     """An attempt that is over, with its result if it has one."""
 
     id: AttemptId
@@ -53,7 +53,7 @@ def in_a_row(tx: Connection, attempt: AttemptRecord) -> int:
         .order_by(Attempt.number.desc())
         .limit(2 * outcome.MAX_FAULTS)
     )
-    for earlier in _EarlierAttempt.all(tx.execute(query)):
+    for earlier in _FinishedAttempt.all(tx.execute(query)):
         if earlier.state is AttemptState.VOIDED:
             continue
         if not earlier.spared or _came_further(tx, earlier.id):
@@ -104,5 +104,5 @@ def _always_faulty(tx: Connection, node: str, uuid: str) -> bool:
         .order_by(Attempt.ended_us.desc(), Attempt.id.desc())
         .limit(MAX_ON_DEVICE)
     )
-    causes = [attempt.cause for attempt in _EarlierAttempt.each(tx.execute(query))]
+    causes = [attempt.cause for attempt in _FinishedAttempt.each(tx.execute(query))]
     return causes == [fingerprints.GPU_FAULT] * MAX_ON_DEVICE

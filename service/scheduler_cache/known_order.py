@@ -13,7 +13,7 @@ from torchyard.spec.policy import Policy
 KEPT_US = 1_000_000
 
 
-class _Known(NamedTuple):
+class _LastOrder(NamedTuple):
     key: Any
     at_us: int
     queue: Sequence[JobId]
@@ -23,7 +23,7 @@ class KnownOrder:
     """The last order of one loader's states; safe from many threads."""
 
     def __init__(self) -> None:
-        self._known = _Known(None, 0, ())
+        self._known = _LastOrder(None, 0, ())
 
     def of(self, state: SchedulerState, now_us: int, policy: Policy) -> Sequence[JobId]:
         """Return the waiting jobs in order; if nothing that it depends on has changed, as of at most `KEPT_US` ago."""
@@ -32,7 +32,7 @@ class KnownOrder:
         if known.key == key and 0 <= now_us - known.at_us < KEPT_US:
             return known.queue
         queue = order(state, now_us, policy)
-        self._known = _Known(key, now_us, queue)
+        self._known = _LastOrder(key, now_us, queue)
         return queue
 
 

@@ -77,7 +77,7 @@ class LoadedJob(NamedTuple):
 
 
 class RestartRules(NamedTuple):
-    """How often a job may be put back, and the projects whose jobs may not."""
+    """The number of times that a job may be put back, and the projects whose jobs may not."""
 
     most: int
     forbidden: frozenset[str]

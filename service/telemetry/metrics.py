@@ -42,7 +42,7 @@ class _Series(Record):
 
 
 class Axis(StrEnum):
-    """What a range of points counts in."""
+    """The unit of a range of points."""
 
     STEP = "step"
     TIME = "time"

@@ -39,7 +39,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class TracedAttempt(Record):
-    """What a trace says of an attempt and its job."""
+    """The attributes of an attempt and its job in a trace."""
 
     job_id: JobId
     job: int

@@ -80,7 +80,7 @@ class NewSnapshot(Resource):
 
 
 class PruneSnapshots(Resource):
-    """Which of your snapshots of code to remove: those that no job is on."""
+    """A request to remove those of your snapshots of code that no job is on."""
 
     discarded: bool = False
     """And those of discarded jobs alone: these jobs cannot be run again then."""

@@ -310,7 +310,7 @@ class LogStream(Resource):
 
 
 class Stacks(Resource):
-    """What the processes of an attempt did on one node at one moment."""
+    """The stacks of an attempt's processes on one node at one moment."""
 
     attempt: int
     """Number of the attempt."""

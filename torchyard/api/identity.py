@@ -223,7 +223,7 @@ class Project(Resource):
 
 
 class Settings(Resource):
-    """What the dashboard needs to know of the installation and of who is looking."""
+    """The facts of the installation, and of who is looking, that the dashboard needs."""
 
     version: str
     """Version of the service."""

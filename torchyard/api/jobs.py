@@ -15,7 +15,7 @@ from torchyard.wire import DeviceKind
 
 
 class ProgressSource(StrEnum):
-    """Where a job's progress comes from."""
+    """The source of a job's progress."""
 
     REPORTED = "reported"
     """The job reports it."""

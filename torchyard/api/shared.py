@@ -39,7 +39,7 @@ class SharedLinks(Resource):
 
 
 class SharedRun(Resource):
-    """What a public link shows of its job: these fields and the metrics, and nothing else."""
+    """The part of a job that a public link shows: these fields and the metrics, and nothing else."""
 
     name: str
     """Its name."""

@@ -19,7 +19,7 @@ Names = Annotated[tuple[Name, ...], Field(max_length=100)]
 
 
 class Entitlement(Resource):
-    """What of the GPUs a user or a project may have."""
+    """The GPUs that a user or a project may have."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -32,7 +32,7 @@ class Entitlement(Resource):
 
 
 class QuotaValues(Entitlement):
-    """What a user or a project may have. Of ``PUT /quotas/…``: fields that are absent stay, null takes a value away."""
+    """The limits of a user or a project. Of ``PUT /quotas/…``: fields that are absent stay, null takes a value away."""
 
     max_queued: Annotated[int, Field(ge=0, le=1_000_000_000)] | None = None
     """Jobs that wait."""
@@ -41,7 +41,7 @@ class QuotaValues(Entitlement):
 
 
 class Standing(Resource):
-    """How somebody stands now."""
+    """The present standing of a user or a project."""
 
     gpus: float
     """GPUs in use; part of a shared GPU counts as a whole one, as it does for `max_gpus`."""
@@ -171,7 +171,7 @@ class WhatIf(Resource):
 
 
 class PolicyOutcome(Resource):
-    """What came of a policy."""
+    """The outcome of a policy."""
 
     mean_wait_s: float
     """Seconds that jobs waited on average."""
@@ -196,7 +196,7 @@ class PolicyOutcome(Resource):
 
 
 class UserOutcome(Resource):
-    """What came of both policies for the jobs of one user."""
+    """The outcome of both policies for the jobs of one user."""
 
     user: str
     """Owner of the jobs."""
@@ -209,7 +209,7 @@ class UserOutcome(Resource):
 
 
 class WhatIfAnswer(Resource):
-    """What came of the policy that holds and of the one that was asked about."""
+    """The outcome of the policy that holds and of the one that was asked about."""
 
     jobs: int
     """Jobs that were played."""

@@ -47,7 +47,7 @@ class Group(Resource):
 
 
 class DryRun(Resource):
-    """What a submission would store; `note` says what could not be checked."""
+    """The job that a submission would store; `note` says what could not be checked."""
 
     spec: dict[str, Any]
     """The spec with all its defaults."""
@@ -73,7 +73,7 @@ class PlannedTrial(Resource):
 
 
 class PlannedStart(Resource):
-    """Where and when a job would start if it were submitted now."""
+    """The place and time at which a job would start if it were submitted now."""
 
     position: int
     """Place in the queue, from 1."""

@@ -31,7 +31,7 @@ def put(start: StartTiming) -> None:
 
 
 def how(start: StartTiming) -> str:
-    """Whether it was warm or cold, and why."""
+    """Tell whether it was warm or cold, and why."""
     if start.warm is None:
         return ""
     word = "warm" if start.warm else "cold"
@@ -39,7 +39,7 @@ def how(start: StartTiming) -> str:
 
 
 def skew(start: StartTiming) -> str:
-    """How far the node's clock was set right."""
+    """Tell how far the node's clock was set right."""
     ahead = start.clock_skew_ms or 0.0
     side = "ahead of" if ahead > 0 else "behind"
     return f"the node's clock is {abs(ahead):.1f} ms {side} the service's (± {start.clock_skew_error_ms:.1f} ms)"

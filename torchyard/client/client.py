@@ -195,7 +195,7 @@ class Client(LogCalls, FileCalls, SweepCalls, SharingCalls, SecretCalls):
         return self._get(api.JobEnvironment, f"/jobs/{part(job)}/environment", params)
 
     def timing(self, job: str) -> list[api.StartTiming]:
-        """How the start of each of the job's attempts went, hop by hop, oldest first."""
+        """Read how the start of each of the job's attempts went, hop by hop, oldest first."""
         return list(self._pages(api.StartTiming, f"/jobs/{part(job)}/timing", {}))
 
     # The box and its people
@@ -266,7 +266,7 @@ class Client(LogCalls, FileCalls, SweepCalls, SharingCalls, SecretCalls):
         return list(self._pages(api.QueueEntry, "/queue", {}, limit))
 
     def calibration(self) -> api.Calibration:
-        """What estimates of running times turned out to be worth."""
+        """Read what estimates of running times turned out to be worth."""
         return self._get(api.Calibration, "/queue/calibration")
 
     def now(self) -> datetime:

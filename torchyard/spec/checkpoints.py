@@ -11,7 +11,7 @@ from torchyard.spec.base import Model
 
 
 class KeepBest(Model):
-    """Which checkpoint counts as the best."""
+    """The rule for the best checkpoint."""
 
     metric: Annotated[str, AfterValidator(check_name)]
     """Name of the metric, as passed to ``torchyard.checkpoint(metrics=…)``."""
@@ -20,7 +20,7 @@ class KeepBest(Model):
 
 
 class CheckpointPolicy(Model):
-    """When checkpoints are due and which are kept."""
+    """The rules for when checkpoints are due and which are kept."""
 
     every: Interval | None = None
     """A checkpoint is due this long after the last one. Without it, a script that calls `torchyard.attach` takes its
@@ -37,7 +37,7 @@ CHECKPOINT_PLACEHOLDER = "{checkpoint}"
 
 
 class Resume(Model):
-    """How a program is told of the checkpoint that it goes on from, where its framework is not known."""
+    """The way in which a program is told of the checkpoint to go on from, where its framework is not known."""
 
     args: Annotated[tuple[str, ...], Field(max_length=64)] = ()
     """Put behind the command of an attempt that resumes; ``{checkpoint}`` is the path of the checkpoint."""

@@ -39,7 +39,7 @@ _WORD_COST = 9
 
 
 class Launcher(StrEnum):
-    """How the command is started."""
+    """The program that starts the command."""
 
     #: Found out from the command and its code when the job is submitted; what is stored is one of the others.
     AUTO = "auto"

@@ -69,7 +69,7 @@ class After(Model):
 
 
 class HangPolicy(Model):
-    """What is done with a run that makes no step for ``max(after, factor * its median step)``."""
+    """The rule for a run that makes no step for ``max(after, factor * its median step)``."""
 
     after: Duration = 300
     """No run is taken for hanging before this."""

@@ -10,7 +10,7 @@ from torchyard.quantities import Duration
 
 
 class Order(StrEnum):
-    """Who comes first."""
+    """The order of jobs."""
 
     #: Priority class, then shares, age and the running time that is still to come, as far as it has been earned.
     FAIR = "fair"
@@ -25,7 +25,7 @@ class Order(StrEnum):
 
 
 class Policy(Described):
-    """How the box is shared."""
+    """The rules by which the box is shared."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -22,7 +22,7 @@ _Gpus = Annotated[int, Field(ge=0, le=1024)]
 
 
 class Resources(Model):
-    """What the job needs of a node."""
+    """The resources that the job needs of a node."""
 
     gpus: Annotated[_Gpus, BeforeValidator(_decided, json_schema_input_type=_Gpus | Literal["all"])] = 1
     """GPUs (or CPU slots on a node without GPUs), exclusively the job's. 0 runs beside the GPUs. `all`: as many as a

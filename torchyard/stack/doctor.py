@@ -17,7 +17,7 @@ SETTINGS_FOLDER: Final = Path("/etc/torchyard")
 
 
 class Stores(NamedTuple):
-    """Where the service keeps what it stores, by its settings."""
+    """The places where the service keeps what it stores, by its settings."""
 
     data: Path
     key: Path
@@ -104,7 +104,7 @@ def words(root: Path, worker: Path) -> list[str]:
 
 
 def _limits_words(worker: Path) -> str:
-    """What the worker has said at its last start."""
+    """Say what the worker told at its last start."""
     try:
         return (worker / LIMITS_FILE).read_text().strip()
     except OSError:

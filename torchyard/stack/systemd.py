@@ -1,4 +1,4 @@
-"""What systemd tells of units, where it runs the machine."""
+"""The state of units by systemd, where it runs the machine."""
 
 import shutil
 import subprocess

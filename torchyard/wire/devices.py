@@ -11,7 +11,7 @@ class DeviceKind(StrEnum):
 
 
 class LinkLevel(StrEnum):
-    """What lies between two GPUs of a node, the fastest first, as the driver tells it."""
+    """The link between two GPUs of a node, the fastest first, as the driver tells it."""
 
     NVLINK = "nvlink"
     #: One PCIe switch.
@@ -27,7 +27,7 @@ class LinkLevel(StrEnum):
 
 
 class Topology(DescribedMessage):
-    """How near a GPU is to the node's other GPUs; what the driver does not tell is left out."""
+    """The links of a GPU to the node's other GPUs; what the driver does not tell is left out."""
 
     numa: int | None = None
     """Its NUMA node."""

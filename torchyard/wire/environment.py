@@ -1,4 +1,4 @@
-"""What is installed for the interpreter of a job."""
+"""The packages that are installed for the interpreter of a job."""
 
 from typing import Annotated
 
@@ -39,6 +39,6 @@ class EnvironmentReport(Message):
 
 
 class EnvironmentAnswer(Message):
-    """Whether the service lacks the content."""
+    """The answer whether the service lacks the content."""
 
     missing: bool

@@ -26,7 +26,7 @@ class ThreadStack(DescribedMessage):
 
 
 class ProcessStack(DescribedMessage):
-    """What one process does: a rank's own, or one that a rank has started."""
+    """The stack of one process: a rank's own, or one that a rank has started."""
 
     pid: int
     """Process id on its node."""

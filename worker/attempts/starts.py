@@ -25,7 +25,7 @@ COLD: Final = "cold"
 
 @dataclass(frozen=True, kw_only=True)
 class Heard:
-    """When this node heard of an attempt, by the wall clock and the steady one, and when the service told it."""
+    """The moment at which this node heard of an attempt, by wall and steady clock, and that of the service."""
 
     wall_us: int = field(default_factory=now_us)
     steady_us: int = field(default_factory=steady_us)

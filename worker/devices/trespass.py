@@ -18,7 +18,7 @@ CONTEXT: Final = 2**30
 
 @dataclass(frozen=True, kw_only=True)
 class Trespass:
-    """What an attempt uses of one GPU beyond what it was given."""
+    """The use that an attempt makes of one GPU beyond what it was given."""
 
     attempt: AttemptId
     uuid: str

@@ -45,7 +45,7 @@ class NotSharedError(Exception):
 
 
 class Preload:
-    """What was learnt, loaded into this process as far as forked processes can share it."""
+    """The learnt modules, loaded into this process as far as forked processes can share them."""
 
     def __init__(self) -> None:
         #: Why modules were not loaded, by name.

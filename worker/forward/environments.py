@@ -1,4 +1,4 @@
-"""What is installed for the interpreter of an attempt: read once in the background, and told by its hash."""
+"""The packages installed for the interpreter of an attempt: read once in the background, and told by its hash."""
 
 import hashlib
 import json

@@ -35,7 +35,7 @@ SHADOWED: Final = "the folder of a job has a module of its name"
 
 @dataclass(frozen=True, kw_only=True)
 class ImportReport:
-    """What a job has told: installed modules that it has imported, and names of modules in its own folder."""
+    """The report of a job: installed modules that it has imported, and names of modules in its own folder."""
 
     installed: Sequence[str] = ()
     own: frozenset[str] = frozenset()
@@ -43,7 +43,7 @@ class ImportReport:
 
 @dataclass(frozen=True, kw_only=True)
 class Learnt:
-    """What is known of one environment."""
+    """The modules learnt of one environment."""
 
     names: Sequence[str] = ()
     """In order of import."""
@@ -86,7 +86,7 @@ def with_struck(known: Learnt, reasons: Any) -> Learnt:
 
 @dataclass(kw_only=True)
 class LearntModules:
-    """What is known of all environments (by `ServerKey.digest`), in a file that outlives the worker.
+    """The modules learnt of all environments (by `ServerKey.digest`), in a file that outlives the worker.
 
     Every method may be called from any thread.
     """

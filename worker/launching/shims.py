@@ -24,7 +24,7 @@ ANSWER_S: Final = 5.0
 
 
 @dataclass(kw_only=True)
-class _Server:
+class _ShimServer:
     process: subprocess.Popen[bytes]
     requests: socket.socket
 
@@ -44,7 +44,7 @@ class ShimServer:
     environment: Mapping[str, str]
     """That of the shims."""
     python: Path = Path(sys.executable)
-    _server: _Server | None = field(default=None, repr=False)
+    _server: _ShimServer | None = field(default=None, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _sending: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _closed: bool = field(default=False, repr=False)
@@ -83,7 +83,7 @@ class ShimServer:
             self._retire()
         return begun
 
-    def _living(self) -> _Server | None:
+    def _living(self) -> _ShimServer | None:
         if self._server is not None and self._server.process.poll() is not None:
             self._server.end()
             self._server = None
@@ -91,7 +91,7 @@ class ShimServer:
             self._server = self._started()
         return self._server
 
-    def _started(self) -> _Server:
+    def _started(self) -> _ShimServer:
         ours, theirs = socket.socketpair()
         with theirs, self.log.open("ab") as log:
             process = subprocess.Popen(
@@ -104,7 +104,7 @@ class ShimServer:
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
             )
-        return _Server(process=process, requests=ours)
+        return _ShimServer(process=process, requests=ours)
 
     def _retire(self) -> None:
         with self._lock:
@@ -154,7 +154,7 @@ def request(
 
 
 def _input(told: bytes | None) -> tuple[int, IO[bytes]]:
-    """What a shim reads: a pipe and the end by which it is told something, or nothing at all."""
+    """Make what a shim reads: a pipe and the end by which it is told something, or nothing at all."""
     if told is None:
         return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC), Path(os.devnull).open("wb")
     given, ours = os.pipe()

@@ -141,7 +141,7 @@ def _is_own(name: str, value: str) -> bool:
 
 
 @dataclass(kw_only=True)
-class _Server:
+class _ForkServer:
     process: subprocess.Popen[bytes]
     requests: socket.socket
     told: Mapping[str, Any]
@@ -205,7 +205,7 @@ class ForkServers:
     """What jobs have imported."""
     clock: Callable[[], float] = time.monotonic
     budget: int = field(default_factory=lambda: int(BUDGET * _memory("MemTotal")))
-    _servers: dict[ServerKey, _Server] = field(default_factory=dict, repr=False)
+    _servers: dict[ServerKey, _ForkServer] = field(default_factory=dict, repr=False)
     _wanted: dict[ServerKey, float] = field(default_factory=dict, repr=False)
     """Keys for which a server is made, or could not be, with the time until which that holds."""
     _unfit: dict[ServerKey, str] = field(default_factory=dict, repr=False)
@@ -272,7 +272,7 @@ class ForkServers:
             self._retire(key, server)
         return begun
 
-    def _of(self, key: ServerKey) -> _Server | None:
+    def _of(self, key: ServerKey) -> _ForkServer | None:
         with self._lock:
             server = self._servers.get(key)
         if server is None:
@@ -348,7 +348,7 @@ class ForkServers:
         self.trim()
         return True
 
-    def _started(self, key: ServerKey, names: Sequence[str]) -> _Server:
+    def _started(self, key: ServerKey, names: Sequence[str]) -> _ForkServer:
         """Start a server and wait until it has loaded, these modules besides; raises ValueError with the reason when
         it cannot serve.
         """
@@ -365,7 +365,7 @@ class ForkServers:
                 name = AttemptId(f"server-{secrets.token_hex(6)}")
                 limits = self.limits.create(name, Resources(gpus=0, memory=MEMORY))
                 process = _dropped(command, environment, theirs.fileno(), key.account, limits["groups"])
-        server = _Server(process=process, requests=ours, told={}, used=self.clock(), limits=limits)
+        server = _ForkServer(process=process, requests=ours, told={}, used=self.clock(), limits=limits)
         server.learnt = frozenset(names)
         try:
             ours.settimeout(LOAD_S)
@@ -427,7 +427,7 @@ class ForkServers:
                 held -= server.memory()
                 self._retire(key, server)
 
-    def _retire(self, key: ServerKey, server: _Server) -> None:
+    def _retire(self, key: ServerKey, server: _ForkServer) -> None:
         with self._lock:
             if self._servers.get(key) is server:
                 del self._servers[key]

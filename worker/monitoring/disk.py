@@ -44,7 +44,7 @@ def taken(folder: Path) -> int:
 
 
 def _entries(folder: Path, inside: str) -> Iterator[tuple["os.DirEntry[str]", os.stat_result]]:
-    """What lies in a folder; nothing if it is gone meanwhile."""
+    """List a folder; nothing if it is gone meanwhile."""
     with suppress(OSError), opening.folder(folder, inside) as at, os.scandir(at) as entries:
         for entry in entries:
             with suppress(FileNotFoundError):

@@ -29,7 +29,7 @@ _FOLDER = re.compile(r"python(3\.\d+t?)")
 
 
 class Installed(NamedTuple):
-    """What was found."""
+    """The packages that were found."""
 
     python: str | None
     """Version of Python, as far as it can be told."""

@@ -36,7 +36,7 @@ def choose(usages: Collection[AttemptDisk], user: str, limit: int) -> tuple[Atte
 
 
 class UserDisk:
-    """What the running attempts of this node took when they were looked at last; safe from many threads."""
+    """The disk that the running attempts of this node took when they were looked at last; safe from many threads."""
 
     def __init__(self, limit: Callable[[], int | None] = lambda: None) -> None:
         self.limit = limit

@@ -160,7 +160,7 @@ def audit_filter(
     until: Annotated[AwareDatetime | None, Query(description="The moment after the last one.")] = None,
     result: Annotated[Literal["done", "refused"] | None, Query(description="Changes, or refusals.")] = None,
 ) -> audit.AuditFilter:
-    """Which entries are shown."""
+    """Read the filter of entries."""
     refused = None if result is None else result == "refused"
     return audit.AuditFilter(user=user, action=action, since=since, until=until, refused=refused)
 

@@ -1,4 +1,4 @@
-"""What paths name; jobs and checkpoints if the caller may read them: else they are unknown."""
+"""The things that paths name; jobs and checkpoints if the caller may read them: else they are unknown."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""What a scheduling pass knows beside its decisions. Pure."""
+"""Facts that a scheduling pass knows beside its decisions. Pure."""
 
 from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.decide import SchedulingPass

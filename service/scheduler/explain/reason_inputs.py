@@ -1,4 +1,4 @@
-"""What reasons are made from. Pure."""
+"""Inputs of reasons. Pure."""
 
 import math
 from dataclasses import dataclass
