@@ -1,9 +1,12 @@
 """A job's user who moves files about while root prepares, keeps or removes them gets nothing that is not theirs."""
 
+import hashlib
 import os
 import pwd
 import subprocess
-from collections.abc import Iterator
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -11,7 +14,13 @@ import pytest
 
 from tests.support import accounts
 from tests.support.node import PYTHON, Box
+from tests.support.wait import until
 from torchyard.injob import layout
+from torchyard.wire import CarriedFile, Place, Root
+from worker.attempts import removal
+from worker.attempts.folder import AttemptFolder, finish_removals
+from worker.attempts.kept import KeptFiles
+from worker.attempts.retained import RetainedFiles
 from worker.launching import prepare
 from worker.launching.identity import identity
 
@@ -21,8 +30,8 @@ USER = pwd.getpwnam("nobody").pw_uid
 #: Files of the job, and as many of the same names that are root's.
 NAMES = [f"file-{number}" for number in range(2000)]
 BECOME = """
-import os, sys
-uid, parent, victim = int(sys.argv[1]), *sys.argv[2:]
+import ctypes, mmap, os, struct, sys
+uid, parent, victim = int(sys.argv[1]), *sys.argv[2:4]
 os.setgroups([]); os.setgid(uid); os.setuid(uid)
 print("ready", flush=True)
 """
@@ -39,6 +48,31 @@ while True:
         break
     except OSError:
         pass
+"""
+#: Exchanges folders of these names with links, and back, as fast as it can; it goes on in a folder that root has moved
+#: meanwhile. Counts its swaps in a file.
+SWAP_TO_AND_FRO = """
+RENAME_EXCHANGE, renameat2 = 2, ctypes.CDLL(None).renameat2
+counter, *names = sys.argv[4:]
+with open(counter, "r+b") as file:
+    swaps = mmap.mmap(file.fileno(), 8)
+count = 0
+while True:
+    try:
+        at = os.open(parent, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError:
+        continue
+    for name in names:
+        try:
+            os.symlink(victim, name + "-link", dir_fd=at)
+        except OSError:
+            pass
+    swapped = True
+    while swapped:
+        swapped = sum(renameat2(at, name.encode(), at, f"{name}-link".encode(), RENAME_EXCHANGE) == 0 for name in names)
+        count += swapped
+        swaps[:8] = struct.pack("q", count)
+    os.close(at)
 """
 #: Keeps a folder from being empty, and puts a link in the place of what root makes in there.
 SWAP_WHAT_IS_MADE = """
@@ -73,14 +107,15 @@ def victim(open_tmp: Path) -> Path:
 
 def stolen(victim: Path) -> list[str]:
     """What is not as root has left it."""
+    assert victim.stat().st_uid == 0
     changed = [path.name for path in victim.iterdir() if path.stat().st_uid != 0 or path.read_text() != "root's"]
     return sorted({*changed, *({path.name for path in victim.iterdir()} ^ set(NAMES))})
 
 
 @contextmanager
-def attack(how: str, parent: Path, victim: Path) -> Iterator[None]:
+def attack(how: str, parent: Path, victim: Path, *more: str) -> Iterator[None]:
     """A process of another account that has its way with a folder whenever the kernel allows it."""
-    command = [PYTHON, "-I", "-S", "-c", BECOME + how, str(USER), str(parent), str(victim)]
+    command = [PYTHON, "-I", "-S", "-c", BECOME + how, str(USER), str(parent), str(victim), *more]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
@@ -88,6 +123,30 @@ def attack(how: str, parent: Path, victim: Path) -> Iterator[None]:
             yield
         finally:
             process.kill()
+
+
+class Race:
+    """Swaps of folders by their user while root keeps, brings or removes what is in them."""
+
+    def __init__(self, parent: Path, victim: Path, counter: Path, *names: str) -> None:
+        counter.write_bytes(bytes(8))
+        counter.chmod(0o666)
+        self._counter = counter
+        self._seen = 0
+        self.attack = attack(SWAP_TO_AND_FRO, parent, victim, str(counter), *names)
+
+    def goes_on(self) -> bool:
+        """Whether there were swaps since the last look."""
+        before, self._seen = self._seen, int.from_bytes(self._counter.read_bytes(), sys.byteorder)
+        return self._seen > before
+
+
+def grow(folder: Path, names: Iterable[str]) -> None:
+    """A folder of the user's with files of these names."""
+    folder.mkdir(parents=True)
+    for path in (folder, *(folder / name for name in names)):
+        path.touch()
+        os.chown(path, USER, -1)
 
 
 def test_files_that_root_hands_over_are_the_jobs_alone(box: Box, victim: Path) -> None:
@@ -125,3 +184,90 @@ def test_what_an_earlier_try_has_handed_over_is_not_written_into(box: Box, victi
                 break
         assert folder.started()
     assert stolen(victim) == []
+
+
+#: Times that root does something while its user swaps folders.
+TIMES = 300
+
+
+def the_folder(parent: Path, name: str) -> Path:
+    """Where the user has left a folder."""
+    return next(path for path in (parent / name, parent / f"{name}-link") if not path.is_symlink())
+
+
+def test_swaps_while_files_are_kept_brought_and_removed(open_tmp: Path, victim: Path) -> None:
+    folder, kept = open_tmp / "attempts/att-1", KeptFiles(open_tmp)
+    code, names = folder / layout.CODE, NAMES[:TIMES]
+    grow(code / "models", names)
+    for path in (code, folder / layout.JOB):
+        os.chown(path, USER, -1)
+    places = [Place(root=Root.CODE, path=f"models/{name}") for name in names]
+    race = Race(code, victim, open_tmp / "counter", "models")
+    with race.attack:
+        for place in places:
+            until(race.goes_on)
+            kept.keep("att-1", folder, USER, [place])
+    assert stolen(victim) == []
+    taken = [place for place in places if kept.has("att-1", place)]
+    assert 0 < len(taken) < TIMES
+    left = {path.name for path in the_folder(code, "models").iterdir()}
+    assert left == {*names} - {Path(place.path).name for place in taken}, "each is moved, or left where it is"
+
+    here, brought = kept.folder("att-1") / "code", 0
+    race = Race(here, victim, open_tmp / "counter", "models")
+    with race.attack:
+        for place in taken:
+            until(race.goes_on)
+            with suppress(OSError), kept.open("att-1", place) as descriptor:
+                assert os.fstat(descriptor).st_uid == USER
+                brought += 1
+            kept.remove("att-1", place)
+    assert 0 < brought < len(taken)
+    assert 0 < len(list(the_folder(here, "models").iterdir())) < len(taken), "some were removed"
+    race = Race(here, victim, open_tmp / "counter", "models")
+    with race.attack:
+        until(race.goes_on)
+        kept.discard("att-1")
+    assert stolen(victim) == []
+
+
+def test_swaps_while_attempts_are_retained_taken_from_and_removed(
+    open_tmp: Path, victim: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = open_tmp / "tmp"
+    temporary.mkdir()
+    temporary.chmod(0o1777)
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    attempt, retained = AttemptFolder(open_tmp / "attempts", "att-1"), RetainedFiles(open_tmp)
+    file = CarriedFile(
+        root=Root.CODE, path="data/file-0", size=0, sha256=hashlib.sha256().hexdigest(), attempt="att-1", move=True
+    )
+    race = Race(attempt.at(layout.JOB), victim, open_tmp / "counter", "code", "output", "metrics", "marks")
+    taken = 0
+    with race.attack:
+        for number in range(TIMES // 3):
+            attempt.create()
+            attempt.make_temporary()
+            job = open_tmp / "job"
+            for name in ("code", "output", "metrics", "marks"):
+                grow(job / name / "data", NAMES[:3])
+                os.chown(job / name, USER, -1)
+            os.chown(job, USER, -1)
+            job.rename(attempt.at(layout.JOB))
+            race.goes_on()
+            until(race.goes_on)
+            if number % 2:
+                attempt.remove()
+            else:
+                retained.retain(attempt)
+                target = open_tmp / f"taken-{number}"
+                taken += retained.take(file, target)
+                assert not target.exists() or target.stat().st_uid == USER
+                retained.discard("att-1")
+            finish_removals(attempt.attempts)
+    assert 0 < taken < TIMES // 6
+    assert stolen(victim) == []
+    for parent in (attempt.attempts, retained.root, temporary):
+        finish_removals(parent)
+        removal.remove(retained.root / "att-1")
+        assert list(parent.iterdir()) == [], "nothing is forgotten"
