@@ -78,7 +78,7 @@ class Yard:
         with publisher(self.broker.url, self.fake.prefix) as app:
             app.send_task(wire.NUDGE_TASK, queue=wire.node_queue(NAME), ignore_result=True)
 
-    def settled(self, attempt: str, seconds: float = 30) -> wire.Result:
+    def settled(self, attempt: str, seconds: float = 60) -> wire.Result:
         """Waits until the service has everything; returns the result."""
         until(lambda: attempt in self.fake.settled, seconds=seconds, what=f"the end of {attempt}")
         return self.fake.results[attempt]

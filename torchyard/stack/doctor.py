@@ -1,9 +1,10 @@
 """Checks of this machine's stack: each finding names what is wrong, and the mend."""
 
 import os
+import re
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -14,6 +15,7 @@ from torchyard.stack import access, filesystem, redis
 
 #: Of the worker, where `yard install` has installed it.
 SETTINGS_FOLDER: Final = Path("/etc/torchyard")
+_MEND: Final = re.compile("`[^`]+`")
 
 
 class Stores(NamedTuple):
@@ -41,6 +43,12 @@ def findings(root: Path, worker: Path, owner: int | None = None, stores: Stores 
     ]
 
 
+def without_told(more: Iterable[str], found: Iterable[str]) -> list[str]:
+    """Return those of further findings whose mend none of `found` has: it is the same file, in other words."""
+    told = {mend for each in found for mend in _MEND.findall(each)}
+    return [each for each in more if told.isdisjoint(_MEND.findall(each))]
+
+
 def _home(root: Path, owner: int) -> Iterator[str]:
     if not root.exists():
         return
@@ -57,7 +65,8 @@ def _home(root: Path, owner: int) -> Iterator[str]:
 
 def _private_files(root: Path, key: Path, owner: int) -> Iterator[str]:
     """Tokens, keys and settings that others could read: a mode counts also where a folder above keeps them out."""
-    files = [root / "admin.token", root / "node.token", key, *_entries(SETTINGS_FOLDER)]
+    # The key may lie among the settings.
+    files = dict.fromkeys([root / "admin.token", root / "node.token", key, *_entries(SETTINGS_FOLDER)])
     for path in filter(Path.is_file, files):
         status = path.stat()
         if status.st_mode & 0o077:

@@ -39,7 +39,7 @@ def test_it_takes_launches_by_its_own_account_and_after_redis_has_forgotten_it_t
         register(box, server)
         attempt = box.fake.assign(["true"])
         box.send(attempt)
-        assert box.settled(attempt, seconds=60).exit_code == 0
+        assert box.settled(attempt).exit_code == 0
 
 
 def test_its_own_setting_says_where_redis_is_and_the_service_as_whom(box: Yard, short_tmp: Path) -> None:

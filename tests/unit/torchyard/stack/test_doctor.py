@@ -136,7 +136,17 @@ def test_the_command_exits_with_1_for_a_finding(open_tmp: Path) -> None:
     done = subprocess.run([*command, "--json"], env=environment, capture_output=True, text=True, check=False)
     found = json.loads(done.stdout)["findings"]
     assert any(str(home) in finding for finding in found)
-    assert any(f"{key} (mode 0644" in finding and "`python -m service rotate-secrets`" in finding for finding in found)
+    (told,) = (finding for finding in found if str(key) in finding)
+    assert f"{key} (mode 0644" in told
+    assert "`python -m service rotate-secrets`" in told
+
+
+def test_a_key_among_the_settings_is_told_once(place: Place) -> None:
+    key = place.settings / "secrets.key"
+    key.touch()
+    key.chmod(0o640)
+    (finding,) = doctor.findings(place.root, place.worker, stores=doctor.Stores(place.root / "service", key))
+    assert "rotate-secrets" in finding
 
 
 def mend(finding: str) -> None:
