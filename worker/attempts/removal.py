@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_FOLDER: Final = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def remove(path: Path) -> None:
@@ -43,11 +43,15 @@ def remove_at(at: int, name: str) -> bool:
 
 
 def _open(at: int, name: str) -> int:
-    """Open a folder and close it to others, who might see what is moved up; its owner may have kept it from changes."""
+    """Open a folder and close it to others, who might see what is moved up; its owner may have closed it to itself."""
     folder = os.open(name, _FOLDER, dir_fd=at)
-    with suppress(OSError):
-        os.fchmod(folder, 0o700)
-    return folder
+    try:
+        own = Path(f"/proc/self/fd/{folder}")
+        with suppress(OSError):
+            own.chmod(0o700)
+        return os.open(own, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    finally:
+        os.close(folder)
 
 
 def _empty(top: int) -> None:
@@ -85,6 +89,7 @@ def _move_up(inner: int, name: str, top: int) -> str | None:
         return None
     moved = f".removed-{secrets.token_hex(8)}"
     try:
+        os.close(_open(inner, name))  # a folder that is closed to changes cannot be moved
         os.rename(name, moved, src_dir_fd=inner, dst_dir_fd=top)
     except OSError:
         return None

@@ -132,13 +132,15 @@ def test_a_stranger_sees_nothing_of_what_was_kept_from_them(open_tmp: Path) -> N
 
 
 @accounts.needs_root
-def test_folders_that_their_owner_has_closed_to_changes_go_too(open_tmp: Path) -> None:
+@pytest.mark.parametrize("mode", [0o555, 0o000])
+def test_folders_that_their_owner_has_closed_go_too(open_tmp: Path, mode: int) -> None:
     """A worker without root is the owner; root would not ask."""
     folder = open_tmp / "folder"
     (folder / "inner" / "more").mkdir(parents=True)
+    (folder / "inner" / "more" / "file").touch()
     for path in (open_tmp, folder, folder / "inner", folder / "inner" / "more"):
         os.chown(path, NOBODY, -1)
-        path.chmod(0o700 if path == open_tmp else 0o555)
+        path.chmod(0o700 if path == open_tmp else mode)
     os.seteuid(NOBODY)
     try:
         removal.remove(folder)
