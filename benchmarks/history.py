@@ -22,9 +22,9 @@ from rich.console import Console
 from rich.table import Table
 from sqlalchemy import func, insert, select, text
 
-from service import bootstrap
 from service.accounting import storage, usage_report
 from service.accounting.gpu_time import DAY_US
+from service.db import schema
 from service.db.engine import Database
 from service.db.models import (
     Attempt,
@@ -329,7 +329,7 @@ def timed(ask: Callable[[random.Random], object], options: argparse.Namespace) -
 def measured(url: str, ended: int, queued: int, options: argparse.Namespace) -> dict[str, list[float]]:
     """Return the milliseconds of each list, by name."""
     began = time.monotonic()
-    bootstrap.migrate(url)
+    schema.migrate(url)
     db = Database(url)
     try:
         fill(db, ended, queued)

@@ -21,7 +21,7 @@ from service.api import openapi, sign_in_socket
 from service.api.reload import publish, reload
 from service.api.server import Server, address, bind
 from service.app import bare, create_app
-from service.bootstrap import NewerSchemaError
+from service.db import schema
 from service.db.engine import Database
 from service.db.sole_service import SecondServiceError, sole_service
 from service.errors import ProblemError
@@ -131,8 +131,9 @@ def _run(settings: ServiceSettings) -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     try:
         with sole_service(settings.database_url):
+            schema.migrate_in_child(settings.database_url)
             uvloop.run(_serve(settings))
-    except (NewerSchemaError, SecondServiceError, OSError) as error:
+    except (schema.NewerSchemaError, SecondServiceError, OSError) as error:
         print(f"The service cannot start: {error}", file=sys.stderr)  # noqa: T201
         return 1
     return 0

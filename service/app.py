@@ -41,6 +41,7 @@ from service.api.routes import (
 from service.api.static import DashboardFiles
 from service.context import Context
 from service.controllers import background
+from service.db import schema
 from service.db.engine import Database
 from service.estimation.forecasts import Estimator
 from service.identity import refusals
@@ -115,7 +116,7 @@ def bare() -> FastAPI:
 
 def create_app(settings: ServiceSettings) -> FastAPI:
     """The service: brings its database to the newest schema, makes what lacks, and answers once its lifespan runs."""
-    bootstrap.migrate(settings.database_url)
+    schema.migrate(settings.database_url)
     db = Database(settings.database_url)
     installation = bootstrap.prepare(db)
     woken = threading.Event()

@@ -1,101 +1,21 @@
-"""Preparation of a service: the newest schema, its identity, an administrator and two tokens."""
+"""Preparation of a service: its identity, an administrator and two tokens."""
 
 import getpass
 import secrets
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from functools import cache
-from importlib import resources
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from alembic import command
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from alembic.util import CommandError
-from sqlalchemy import Connection, insert, select, text
-from sqlalchemy.engine import make_url
+from sqlalchemy import Connection, insert, select
 
-from service.db.engine import WAIT_S, Database
+from service.db.engine import Database
 from service.db.models import Installation, Project, Token, User
 from service.identity.callers import hash_secret, new_secret
 from torchyard import home
 from torchyard.ids import new_id, now_us
 
-#: PostgreSQL advisory lock under which one service at a time migrates.
-_MIGRATION_LOCK = 0x79617264
 #: The fact that holds the installation's secret.
 _SECRET = "secret_key"  # noqa: S105
-
-
-class NewerSchemaError(RuntimeError):
-    """The database was written by a newer TorchYard: install that version, or restore the backup made before it."""
-
-    def __init__(self) -> None:
-        super().__init__(self.__doc__)
-
-
-def migrate(url: str, revision: str = "head") -> None:
-    """Bring a database to a revision (``base`` removes everything); raise `NewerSchemaError`."""
-    _make_folder(url)
-    database = Database(url, pool_size=1)
-    try:
-        with database.engine.connect() as connection, _alone(connection):
-            _run(connection, revision)
-            connection.commit()
-    finally:
-        database.dispose()
-
-
-def _make_folder(url: str) -> None:
-    path = make_url(url).database
-    if url.startswith("sqlite") and path and path != ":memory:":
-        Path(path).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-
-
-@contextmanager
-def _alone(connection: Connection) -> Iterator[None]:
-    if connection.dialect.name == "sqlite":
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
-        yield
-        return
-    connection.execute(text("SET LOCAL lock_timeout = 0"))  # another service may take long to migrate
-    connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
-    connection.execute(text(f"SET LOCAL lock_timeout = {round(WAIT_S * 1000)}"))
-    yield
-
-
-def knows(revision: str) -> bool:
-    """Return whether this code can read tables of a revision, once it has migrated them."""
-    return revision in {script.revision for script in _scripts().walk_revisions()}
-
-
-@cache
-def _scripts() -> ScriptDirectory:
-    return ScriptDirectory.from_config(_config())
-
-
-def _config() -> Config:
-    config = Config()
-    config.set_main_option("script_location", str(resources.files("migrations")).replace("%", "%%"))
-    return config
-
-
-def _run(connection: Connection, revision: str) -> None:
-    newest = _scripts().get_current_head()
-    if revision == "head" and MigrationContext.configure(connection).get_current_revision() == newest:
-        return
-    config = _config()
-    config.attributes["connection"] = connection
-    try:
-        if revision == "base":
-            command.downgrade(config, revision)
-        else:
-            command.upgrade(config, revision)
-    except CommandError as error:
-        if "Can't locate revision" in str(error):
-            raise NewerSchemaError from error
-        raise
 
 
 def prepare(db: Database) -> str:

@@ -17,8 +17,8 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from service.bootstrap import migrate
 from service.db.engine import Database
+from service.db.schema import migrate
 from tests.support import memory, postgres, processes, statements_cache
 from tests.support.live import live_service, serve, yard_home
 

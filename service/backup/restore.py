@@ -13,11 +13,11 @@ from pathlib import Path
 
 from sqlalchemy import create_engine, text
 
-from service import bootstrap
 from service.backup import databases, files, manifest
 from service.backup.create import kept_key
 from service.backup.exceptions import BackupError
 from service.backup.manifest import Manifest
+from service.db import schema
 from service.db.leader import LOCK
 from service.settings import ServiceSettings
 from torchyard import home
@@ -122,7 +122,7 @@ def _check(settings: ServiceSettings, folder: Path, found: Manifest, *, replace:
 
 
 def _refuse_newer(found: Manifest) -> None:
-    if not bootstrap.knows(found.schema):
+    if not schema.knows(found.schema):
         raise BackupError(
             f"the backup was made by TorchYard {found.version}, whose tables are newer than this one's: restore it "
             "with that version, or a newer one"
@@ -142,7 +142,7 @@ def _lay_out(settings: ServiceSettings, folder: Path, found: Manifest) -> None:
     files.mirror_blobs(folder / "artifacts" / "blobs", store / "blobs")
     files.mirror_logs(folder / "artifacts" / "logs", store / "logs")
     databases.load(folder / databases.NAMES[found.database], settings.database_url)
-    bootstrap.migrate(settings.database_url)
+    schema.migrate(settings.database_url)
 
 
 def _keys(folder: Path, root: Path, found: Manifest) -> list[str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.engine import make_url
 
-from service.bootstrap import migrate
+from service.db.schema import migrate
 from tests.support import memory, processes
 
 

@@ -21,10 +21,10 @@ from alembic.util import CommandError
 from sqlalchemy import JSON, Boolean, Column, Engine, Float, Integer, MetaData, create_engine, inspect, text
 from sqlalchemy.pool import NullPool
 
-from service import bootstrap
-from service.bootstrap import NewerSchemaError, migrate
 from service.db import engine as db_engine
+from service.db import schema as schemas
 from service.db.models import Base
+from service.db.schema import NewerSchemaError, migrate
 from tests.support import postgres
 from tests.support.wait import until
 
@@ -421,7 +421,7 @@ AND clock_timestamp() - query_start > interval '0.3 s'"""
 def test_a_service_waits_as_long_as_another_migrates(
     postgres_server: postgres.Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (db_engine, bootstrap):
+    for module in (db_engine, schemas):
         monkeypatch.setattr(module, "WAIT_S", 0.05)
     with postgres_server.database() as url, ThreadPoolExecutor(1) as pool:
         engine = create_engine(url, poolclass=NullPool)
@@ -431,7 +431,7 @@ def test_a_service_waits_as_long_as_another_migrates(
                 return other.scalar(text(WAITED))
 
         with engine.begin() as holder:
-            holder.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": bootstrap._MIGRATION_LOCK})
+            holder.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": schemas._MIGRATION_LOCK})
             migrated = pool.submit(migrate, url)
             until(lambda: migrated.done() or waited(), what="a service that waits")
         migrated.result(60)

@@ -20,9 +20,9 @@ from service.backup import manifest
 from service.backup.create import create
 from service.backup.exceptions import BackupError
 from service.backup.restore import restore
-from service.bootstrap import migrate
 from service.db.engine import Database
 from service.db.models import Blob, Job, MetricPoint
+from service.db.schema import migrate
 from service.settings import ServiceSettings
 from tests.support import postgres
 from tests.support.live import Live, running, settings_for
