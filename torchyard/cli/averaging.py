@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from torchyard.cli import common, extras
-from torchyard.injob.state import MODEL
 
 if TYPE_CHECKING:
     from torchyard.api import Checkpoint
@@ -58,5 +57,7 @@ def newest(client: "Client", job: str, count: int) -> "list[Checkpoint]":
 
 def without_the_rest(checkpoint: "Checkpoint") -> "Checkpoint":
     """The checkpoint without what the mean does not need, where the model has a file of its own."""
+    from torchyard.injob.state import MODEL
+
     model = [file for file in checkpoint.files if file.name == MODEL]
     return checkpoint.model_copy(update={"files": model}) if model else checkpoint

@@ -18,7 +18,7 @@ COMMANDS = (
     "policy quota usage reserve reservations queue change doctor"
 )
 #: What is too slow to load before a command needs it.
-HEAVY = ("pydantic", "httpx", "rich", "yaml", "torch", "numpy", "torchyard.client.client")
+HEAVY = ("pydantic", "httpx", "rich", "yaml", "torch", "numpy", "pickle", "hashlib", "torchyard.client.client")
 
 
 def yard(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
