@@ -103,12 +103,14 @@ class JobLimits:
         self._read_us = now
 
     def _give_up(self, job_id: JobId, limit_s: float) -> None:
+        limit = format_duration(limit_s)
         message = (
-            f"it could not be started within its start_limit of {format_duration(limit_s)}: give a longer one, ask for "
+            f"it could not be started within its start_limit of {limit}: give a longer one, ask for "
             "fewer or shared GPUs, or take a higher priority"
         )
+        error = JobError(cause="start-limit", message=message, params={"told": "advice", "limit": limit})
         with self._ctx.db.write() as tx:
-            lifecycle.give_up(tx, job_id, JobError(cause="start-limit", message=message), self._ctx.now_us())
+            lifecycle.give_up(tx, job_id, error, self._ctx.now_us())
         self._waiting.pop(job_id, None)
 
     # Runs that make no step

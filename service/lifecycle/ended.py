@@ -13,6 +13,7 @@ from service.db.records.record import Record
 from service.lifecycle import dependencies, many, pausing
 from service.lifecycle.dependencies import DependencyVerdict, Needed
 from service.lifecycle.notes import Note
+from service.lifecycle.outcome import error_data
 from torchyard.api import JobError
 from torchyard.ids import JobId
 from torchyard.states import JOB_FINAL, JobState, StopReason
@@ -104,11 +105,11 @@ def _fail(tx: Connection, never: Sequence[_Waiting], now: int) -> Iterator[JobId
             f"job {culprit}, which it waited for, has not succeeded: rerun that one, then this one with the new one's "
             "number in after (or after: null)"
         )
-        error = JobError(cause="dependency", message=message)
+        error = JobError(cause="dependency", message=message, params={"told": "advice", "job": culprit})
         yield from many.change_waiting(
             tx,
             [each.id for each in never if each.culprit == culprit],
-            Note(kind="failed", message=message, data={"job": culprit}),
+            Note(kind="failed", message=message, data={"job": culprit, **error_data(error)}),
             now,
             state=JobState.FAILED,
             error=error.model_dump(mode="json"),

@@ -119,8 +119,16 @@ def _end(tx: Connection, job: JobRecord, attempt: AttemptRecord, stored: Result,
 def _conclude(
     tx: Connection, job: JobRecord, attempt: AttemptRecord, decision: outcome.AttemptOutcome, stored: Result, now: int
 ) -> None:
-    message = f"{decision.message}{_spared_memory(job, stored)}"
-    note = Note(kind=decision.kind, message=message, actor=_actor(job, decision), data=decision.data)
+    spared = _spared_memory(job, stored)
+    held = (
+        f"; it held {spared['held']} at most of the {spared['asked']} that it asked for of each GPU" if spared else ""
+    )
+    note = Note(
+        kind=decision.kind,
+        message=f"{decision.message}{held}",
+        actor=_actor(job, decision),
+        data={**decision.data, **spared},
+    )
     error = decision.error.model_dump(mode="json") if decision.error else None
     move_job(
         tx,
@@ -136,12 +144,12 @@ def _conclude(
     )
 
 
-def _spared_memory(job: JobRecord, result: Result) -> str:
-    """Say how much of a GPU it held where that is less than half of what it asked for: others could have had it."""
+def _spared_memory(job: JobRecord, result: Result) -> dict[str, str]:
+    """Return how much of a GPU it held where that is less than half of what it asked for: others could have had it."""
     asked, held = job.spec.gpu_memory, result.gpu_memory_peak
     if not asked or not held or 2 * held > asked:
-        return ""
-    return f"; it held {format_size(held)} at most of the {format_size(asked)} that it asked for of each GPU"
+        return {}
+    return {"held": format_size(held), "asked": format_size(asked)}
 
 
 def _requeue(

@@ -11,6 +11,7 @@ from service.db.models import Attempt, Event
 from service.db.records.attempts import AttemptRecord
 from service.lifecycle.exceptions import Conflict
 from service.lifecycle.notes import Note
+from service.lifecycle.outcome import error_data
 from service.lifecycle.rows import live_attempt, lock_attempt, lock_job
 from service.lifecycle.transitions import change_attempt, change_job, move_job
 from torchyard.api import JobError
@@ -119,6 +120,6 @@ def give_up(tx: Connection, job_id: JobId, error: JobError, now: int) -> bool:
     job = lock_job(tx, job_id)
     if job.state != JobState.QUEUED or job.started_us is not None or job.held or job.blocked:
         return False
-    note = Note(kind="failed", message=error.message)
+    note = Note(kind="failed", message=error.message, data=error_data(error))
     move_job(tx, job, JobState.FAILED, note, now, error=error.model_dump(mode="json"), ended_us=now)
     return True

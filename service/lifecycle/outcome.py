@@ -91,17 +91,37 @@ def decide(facts: AttemptInputs, result: Result) -> AttemptOutcome:
     return _failed(facts, result)
 
 
+def error_data(error: JobError) -> dict[str, Any]:
+    """Return an error as details of an event; its traceback is the job's."""
+    return {"error": error.model_dump(mode="json", exclude={"traceback"}, exclude_none=True)}
+
+
 def error_of(result: Result) -> JobError:
     """Return the error of an attempt with this result."""
     match result.kind:
         case ResultKind.UNUSABLE:
-            return JobError(cause="unusable", message=result.message or "the attempt could not be prepared")
+            return _said("unusable", result.message, "the attempt could not be prepared")
         case ResultKind.LOST:
-            return JobError(cause=fingerprints.LOST, message=result.message or "the launcher died without a result")
+            return _said(fingerprints.LOST, result.message, "the launcher died without a result")
     if result.stop in _STOPPED:
-        return _with_rank(result, *_STOPPED[result.stop])
-    said = f"{result.message}{_known(result)}" if result.message else exit_message(result)
-    return _with_rank(result, cause_of(result) or "exit", said)
+        return _with_rank(result, *_STOPPED[result.stop], _ADVICE)
+    cause, named = cause_of(result) or "exit", {"subject": result.subject}
+    if result.message:
+        params = {"told": "said", "said": result.message, **named}
+        return _with_rank(result, cause, f"{result.message}{_known(result)}", params)
+    return _with_rank(result, cause, exit_message(result), {"told": "exit", **_exit_params(result), **named})
+
+
+def _said(cause: str, said: str | None, otherwise: str) -> JobError:
+    params = {"told": "said", "said": said} if said else _ADVICE
+    return JobError(cause=cause, message=said or otherwise, params=params)
+
+
+def _exit_params(result: Result) -> dict[str, Any]:
+    _, _, number = _culprit(result)
+    name = None if number is None else _signal_name(number).removesuffix(f" (signal {number})")
+    own = _own_words(result).removeprefix(": ") if _advice(result) is None else ""
+    return {"node": result.node, "signal": name, "own": own, "taken": _lost_its_port(result)}
 
 
 def cause_of(result: Result) -> str | None:
@@ -129,8 +149,12 @@ def exit_message(result: Result) -> str:
 
 def _known(result: Result) -> str:
     """Return what is known of such a failure, as the end of a sentence."""
-    advice = _TAKEN if _lost_its_port(result) else recognition.advice(cause_of(result), result.subject)
+    advice = _advice(result)
     return f": {advice}" if advice else _own_words(result)
+
+
+def _advice(result: Result) -> str | None:
+    return _TAKEN if _lost_its_port(result) else recognition.advice(cause_of(result), result.subject)
 
 
 def _own_words(result: Result) -> str:
@@ -154,6 +178,8 @@ _SPOILED = (
 _TIME_LIMIT = "ran into its time limit: give a longer time_limit, or rerun it from its newest checkpoint"
 _IDLE = "its devices did nothing for as long as its idle_limit: see what it waits for, or give a longer idle_limit"
 _HUNG = "made no step any more: `yard stacks` shows what its ranks waited for; hang: says when a run counts as hanging"
+#: Params of an error whose message is the advice on its cause, and no more.
+_ADVICE = {"told": "advice"}
 #: Cause and words of a failure by a stop.
 _STOPPED = {
     StopReason.TIMEOUT: ("time-limit", _TIME_LIMIT),
@@ -211,12 +237,14 @@ def _cancelled(result: Result, why: str) -> AttemptOutcome:
 def _gave_up(result: Result, stop: StopReason) -> AttemptOutcome:
     """Fail for a reason that another try would meet again."""
     cause, message = _STOPPED[stop]
+    error = _with_rank(result, cause, message, _ADVICE)
     return AttemptOutcome(
         attempt_state=_ended_as(result, AttemptState.FAILED),
         job_state=JobState.FAILED,
         kind="failed",
         message=f"{message}{_at_step(result)}",
-        error=_with_rank(result, cause, message),
+        error=error,
+        data={**error_data(error), **_saved(result)},
     )
 
 
@@ -225,8 +253,9 @@ def _idle(facts: AttemptInputs, result: Result) -> AttemptOutcome:
         return _gave_up(result, StopReason.IDLE)
     pause_s = PAUSES_S[facts.faults]
     after = f" after {pause_s} s" if pause_s else ""
-    error = _with_rank(result, *_STOPPED[StopReason.IDLE])
-    return _requeued(result, error, f"idle_action: requeue{after}, no retry is spent", pause_s=pause_s)
+    error = _with_rank(result, *_STOPPED[StopReason.IDLE], _ADVICE)
+    why = f"idle_action: requeue{after}, no retry is spent"
+    return _requeued(result, error, why, {"again": "idle"}, pause_s=pause_s)
 
 
 def _preempted(facts: AttemptInputs, stop: StopReason, result: Result) -> AttemptOutcome:
@@ -246,27 +275,33 @@ def _preempted(facts: AttemptInputs, stop: StopReason, result: Result) -> Attemp
 def _failed(facts: AttemptInputs, result: Result) -> AttemptOutcome:
     error = error_of(result)
     if facts.asked and error.cause == _STOPPED[StopReason.HUNG][0]:
-        error = error.model_copy(update={"message": f"{facts.asked}; `yard stacks` shows all of it"})
+        told = {
+            "message": f"{facts.asked}; `yard stacks` shows all of it",
+            "params": {"told": "said", "said": facts.asked},
+        }
+        error = error.model_copy(update=told)
     blame = recognition.blame(error.cause)
     never_ran = result.kind is ResultKind.LOST and result.started_us is None
     if never_ran and facts.lost_starts < MAX_LOST_STARTS:
-        return _requeued(result, error, "nothing had run yet, so no retry is spent")
+        return _requeued(result, error, "nothing had run yet, so no retry is spent", {"again": "unstarted"})
     if (
         facts.spoiled
         and blame is not Blame.BOX
         and result.kind is ResultKind.EXITED
         and not (result.stop or facts.stop)
     ):
-        return _requeued(result, error, _SPOILED)
+        return _requeued(result, error, _SPOILED, {"again": "spoiled"})
     if _lost_its_port(result) and not facts.port_races:
-        return _requeued(result, error, "it starts once more, and no retry is spent")
+        return _requeued(result, error, "it starts once more, and no retry is spent", {"again": "port"})
     if blame is Blame.BOX and not never_ran and facts.faults < MAX_FAULTS:
         pause_s = PAUSES_S[facts.faults]
         after = f" after {pause_s} s" if pause_s else ""
         why = f"not its own fault: try {facts.faults + 1} of {MAX_FAULTS}{after}, no retry is spent"
-        return _requeued(result, error, why, pause_s=pause_s)
+        data = {"again": "fault", "try": facts.faults + 1, "of": MAX_FAULTS}
+        return _requeued(result, error, why, data, pause_s=pause_s)
     if facts.can_retry and blame is not Blame.JOB and result.kind is not ResultKind.UNUSABLE:
-        return _requeued(result, error, f"retry {facts.retries_used + 1} of {facts.max_retries}", spend=True)
+        data = {"again": "retry", "try": facts.retries_used + 1, "of": facts.max_retries}
+        return _requeued(result, error, f"retry {data['try']} of {data['of']}", data, spend=True)
     spared = "; it would fail the same way again, so max_retries is left alone"
     unspent = facts.can_retry and blame is Blame.JOB
     return AttemptOutcome(
@@ -275,10 +310,13 @@ def _failed(facts: AttemptInputs, result: Result) -> AttemptOutcome:
         kind="failed",
         message=f"{error.message}{spared if unspent else ''}",
         error=error,
+        data={**error_data(error), "unspent": unspent},
     )
 
 
-def _requeued(result: Result, error: JobError, why: str, *, spend: bool = False, pause_s: int = 0) -> AttemptOutcome:
+def _requeued(
+    result: Result, error: JobError, why: str, data: dict[str, Any], *, spend: bool = False, pause_s: int = 0
+) -> AttemptOutcome:
     return AttemptOutcome(
         attempt_state=_ended_as(result, AttemptState.FAILED),
         job_state=JobState.QUEUED,
@@ -287,12 +325,21 @@ def _requeued(result: Result, error: JobError, why: str, *, spend: bool = False,
         error=error,
         spend_retry=spend,
         pause_s=pause_s,
+        data={**data, "pause_s": pause_s},
     )
 
 
-def _with_rank(result: Result, cause: str, message: str) -> JobError:
+def _with_rank(result: Result, cause: str, message: str, params: dict[str, Any]) -> JobError:
     rank, code, number = _culprit(result)
-    return JobError(cause=cause, message=message, rank=rank, exit_code=code, signal=number, traceback=result.traceback)
+    return JobError(
+        cause=cause,
+        message=message,
+        rank=rank,
+        exit_code=code,
+        signal=number,
+        traceback=result.traceback,
+        params=params,
+    )
 
 
 def _culprit(result: Result) -> tuple[int | None, int | None, int | None]:

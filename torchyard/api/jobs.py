@@ -36,11 +36,53 @@ class Progress(Resource):
     """Seconds until the run is done; null: not known."""
 
 
+class FailureCause(StrEnum):
+    """Causes of failures that are known."""
+
+    EXIT = "exit"
+    UNUSABLE = "unusable"
+    TIME_LIMIT = "time-limit"
+    IDLE = "idle"
+    HUNG = "hung"
+    START_LIMIT = "start-limit"
+    DEPENDENCY = "dependency"
+    GPU_FAULT = "gpu-fault"
+    NCCL_TIMEOUT = "nccl-timeout"
+    OUT_OF_MEMORY = "out-of-memory"
+    HOST_MEMORY = "host-memory"
+    DISK_LIMIT = "disk-limit"
+    GPU_TRESPASS = "gpu-trespass"
+    PROCESS_LIMIT = "process-limit"
+    MEMORY_LIMIT = "memory-limit"
+    NODE_MEMORY = "node-memory"
+    SHARED_MEMORY = "shared-memory"
+    NOT_FINITE = "not-finite"
+    ADDRESS_IN_USE = "address-in-use"
+    LOST_RANK = "lost-rank"
+    OWN_PROCESSES = "own-processes"
+    NO_STORE = "no-store"
+    NO_TORCH = "no-torch"
+    SINGLE_SAMPLE = "single-sample"
+    DRIVER_MISMATCH = "driver-mismatch"
+    DEVICE_ASSERT = "device-assert"
+    MISSING_MODULE = "missing-module"
+    IMPORT_ERROR = "import-error"
+    DISK_FULL = "disk-full"
+    MISSING_FILE = "missing-file"
+    MISSING_SCRIPT = "missing-script"
+    PERMISSION = "permission"
+    CODE_ERROR = "code-error"
+    KILLED = "killed"
+    BUS_ERROR = "bus-error"
+    CRASH = "crash"
+    LOST = "lost"
+
+
 class JobError(Resource):
     """Why a job failed."""
 
-    cause: str
-    """Machine-readable cause, such as `exit-code` or `out-of-memory`."""
+    cause: str = Field(json_schema_extra={"x-extensible-enum": list(FailureCause)})
+    """Machine-readable cause, such as `exit` or `out-of-memory`."""
     message: str
     """What happened, and the mend."""
     rank: int | None = None
@@ -51,6 +93,10 @@ class JobError(Resource):
     """The signal that ended it; null: none did."""
     traceback: str | None = None
     """End of its traceback; null: there is none."""
+    params: dict[str, Any] = {}
+    """What the message is made of; the keys depend on the cause, and on `told`: `exit`, how its process ended, and the
+    advice on the cause; `said`, words of its own, and that advice; `advice`, that alone. Empty for older jobs.
+    """
 
 
 class Storage(Resource):

@@ -3,6 +3,7 @@ import type { components } from "./schema";
 type Schemas = components["schemas"];
 
 export type Job = Schemas["Job"];
+export type JobError = Schemas["JobError"];
 export type JobSpec = Schemas["JobSpec"];
 export type DryRun = Schemas["DryRun"];
 export type Attempt = Schemas["Attempt"];

@@ -2,7 +2,6 @@ import { t } from "@lingui/core/macro";
 
 import type { Job } from "../api/types";
 import { failureWords } from "../lib/failure";
-import { failureAdvice } from "../lib/failureAdvice";
 import { sentence } from "../lib/format";
 import { Coded } from "../ui/Coded";
 import { Copy } from "../ui/Copy";
@@ -12,8 +11,7 @@ export function Failure({ job }: { job: Job }) {
   const { error } = job;
   if (error === null) return null;
   const { rank, exit_code: code, signal, traceback } = error;
-  const { headline, how, advice: said } = failureWords(error);
-  const advice = failureAdvice(error.cause) ?? said;
+  const { headline, how, advice } = failureWords(error);
   const facts = [
     ...(typeof rank === "number" ? [t`rank ${rank}`] : []),
     ...(typeof code === "number" ? [t`exit code ${code}`] : []),

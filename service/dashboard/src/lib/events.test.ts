@@ -10,7 +10,7 @@ const words = (kind: string, data: Record<string, unknown> = {}, locale = "zh-CN
 it("knows every kind of event that the service has", () => {
   const known = openapi.components.schemas.Event.properties.kind["x-extensible-enum"];
   expect(known.filter((kind) => LABELS[kind] === undefined)).toEqual([]);
-  expect(known.filter((kind) => WORDS[kind] === undefined)).toEqual(["failed"]);
+  expect(known.filter((kind) => WORDS[kind] === undefined)).toEqual([]);
 });
 
 it("leaves English to the service", () => {
@@ -22,7 +22,7 @@ it("takes the service's words for a kind that is unknown, and for an older event
   const bare = ["made-up", "assigned", "claimed", "prepared", "running", "checkpoint", "awaiting", "preempting", "put-back",
     "requeued", "stop-requested", "reachable", "succeeded", "cancelled", "shared", "discarded", "goes-on", "submitted",
     "voided", "checkpoint-failed", "inexact", "stacks", "hangs", "idle", "awaiting-abandoned", "preemption-abandoned",
-    "unreachable", "part-ended"];
+    "unreachable", "part-ended", "failed"];
   expect(bare.filter((kind) => words(kind) !== "as the service says")).toEqual([]);
 });
 
@@ -85,4 +85,19 @@ it("tells of preemptions that came to nothing", () => {
   const awaited = { numbers: [1, 2], late: [2], why: null, allowed_s: 300, spared_s: 600 };
   expect(words("awaiting-abandoned", awaited)).toContain("for job 2 brought no verified checkpoint within 300 s");
   expect(words("awaiting-abandoned", { ...awaited, why: "moved" })).toContain("would not start there any more");
+});
+
+it("tells of failures and of what comes after them", () => {
+  const error = { cause: "exit", message: "", exit_code: 1, params: { told: "exit" } };
+  expect(words("failed", { error, unspent: true }))
+    .toBe("exited with code 1; it would fail the same way again, so `max_retries` is left alone");
+  expect(words("failed", { error, saved: 40, at_step: " after" })).toBe("exited with code 1; stopped after a checkpoint at step 40");
+  expect(words("failed", { error, saved: null, at_step: "; nothing was saved" })).toBe("as the service says");
+  expect(words("failed", { error, held: "3GiB", asked: "9GiB" })).toContain("it held 3GiB at most of the 9GiB");
+  const again = (data: object) => words("requeued", { error, pause_s: 0, resumes: null, ...data });
+  expect(again({ again: "retry", try: 1, of: 3, resumes: 40 })).toBe("exited with code 1; retry 1 of 3; resumes from step 40");
+  expect(again({ again: "fault", try: 2, of: 3, pause_s: 30 })).toContain("try 2 of 3 after 30 s");
+  expect(again({ again: "port", restarts: true })).toContain("no retry is spent; starts from the beginning");
+  expect(["idle", "unstarted", "spoiled"].map((one) => again({ again: one }).includes("exited"))).toEqual([true, true, true]);
+  expect(again({ again: "made-up" })).toBe("as the service says");
 });

@@ -1,8 +1,9 @@
 import { i18n } from "@lingui/core";
 import { t } from "@lingui/core/macro";
 
-import type { Event } from "../api/types";
+import type { Event, JobError } from "../api/types";
 import { CAUSES } from "./causes";
+import { failureSentence } from "./failure";
 import { list } from "./format";
 import { type Alike, stacksWords } from "./stacksWords";
 
@@ -117,6 +118,7 @@ export const WORDS: Readonly<Record<string, (data: Data, message: string) => str
       : t`the part on node ${node} has failed`;
   },
   succeeded: ({ exit_code: code }) => (code === 0 ? t`exited with code 0` : null),
+  failed,
   cancelled: ({ started, saved, at_step: lost }) => (started === false
     ? t`cancelled before it started`
     : typeof saved === "number" ? t`stopped after a checkpoint at step ${saved}` : lost === "" ? t`stopped` : null),
@@ -207,8 +209,42 @@ function preempting({ preemptor, checkpoint: saves }: Data): string | null {
     : t`is to be preempted for ${preemptor}: can be stopped without a checkpoint, since it may start over`;
 }
 
-/** Only a preemption and a drain: the rest are errors of the job. */
-function requeued({ stop, preemptor, saved, at_step: lost, resumes }: Data): string | null {
+function requeued(data: Data): string | null {
+  return data.again === undefined ? gaveWay(data) : startsAgain(data);
+}
+
+/** After an error. */
+function startsAgain({ error, again, resumes, restarts, pause_s: pause, ...counts }: Data): string | null {
+  const failure = failureSentence(error as JobError);
+  const next = nextTry(String(again), Number(counts.try), Number(counts.of), Number(pause));
+  if (failure === null || next === null) return null;
+  const told = t`${failure}; ${next}`;
+  if (typeof resumes === "number") return t`${told}; resumes from step ${resumes}`;
+  return restarts === true ? t`${told}; starts from the beginning` : told;
+}
+
+function nextTry(again: string, one: number, most: number, pause: number): string | null {
+  switch (again) {
+    case "idle": return pause > 0 ? t`starts again after ${pause} s (\`idle_action: requeue\`), no retry is spent` : t`starts again (\`idle_action: requeue\`), no retry is spent`;
+    case "unstarted": return t`nothing had run yet, so no retry is spent`;
+    case "spoiled": return t`it had begun with the files of the attempt before and got nowhere: it starts once more with those that it was submitted with, and no retry is spent`;
+    case "port": return t`it starts once more, and no retry is spent`;
+    case "fault": return pause > 0 ? t`not its own fault: try ${one} of ${most} after ${pause} s, no retry is spent` : t`not its own fault: try ${one} of ${most}, no retry is spent`;
+    case "retry": return t`retry ${one} of ${most}`;
+    default: return null;
+  }
+}
+
+function failed({ error, unspent, saved, at_step: lost, held, asked }: Data): string | null {
+  const failure = error === undefined ? null : failureSentence(error as JobError);
+  if (failure === null || (typeof lost === "string" && lost !== "" && typeof saved !== "number")) return null;
+  const ended = typeof saved === "number" ? t`${failure}; stopped after a checkpoint at step ${saved}` : failure;
+  const told = unspent === true ? t`${ended}; it would fail the same way again, so \`max_retries\` is left alone` : ended;
+  return typeof held === "string" ? t`${told}; it held ${held} at most of the ${{ asked: String(asked) }} that it asked for of each GPU` : told;
+}
+
+/** For another job, or as its node is draining. */
+function gaveWay({ stop, preemptor, saved, at_step: lost, resumes }: Data): string | null {
   if (stop === undefined || (typeof saved !== "number" && lost !== "")) return null;
   const cause = stop === "drain"
     ? t`stopped because its node is draining`

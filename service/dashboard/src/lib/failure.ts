@@ -1,6 +1,10 @@
-import type { Job } from "../api/types";
+import { i18n } from "@lingui/core";
+import { t } from "@lingui/core/macro";
 
-type JobError = NonNullable<Job["error"]>;
+import type { JobError } from "../api/types";
+import { adviceOn, failureAdvice } from "./failureAdvice";
+
+type Failure = Pick<JobError, "message" | "traceback" | "cause" | "params" | "rank" | "exit_code">;
 
 /** A failure in words. */
 export interface FailureWords {
@@ -16,12 +20,45 @@ const TRACEBACK = "Traceback (most recent call last):";
 /** How the service begins when it tells of the end of a process. */
 const ENDED = /^((?:rank \d+|the launcher|exited|killed)[^:]*): (.+)$/s;
 
-export function failureWords(error: Pick<JobError, "message" | "traceback">): FailureWords {
+/** A failure in the chosen language; in the service's own words in English, and where there are no others. */
+export function failureWords(error: Failure, locale = i18n.locale): FailureWords {
   const raised = raisedLine(error.traceback ?? "");
-  const [, how, told] = ENDED.exec(error.message) ?? [];
-  const advice = told === undefined || told === raised ? null : told;
-  if (raised === null) return { headline: error.message, how: null, advice: null };
-  return { headline: raised, how: how ?? error.message, advice };
+  const advice = failureAdvice(error, locale);
+  const how = locale === "en" ? null : howWords(error);
+  if (raised !== null) return withException(error, raised, how, advice);
+  if (advice !== null && error.params.told === "advice") return { headline: advice, how: null, advice: null };
+  return { headline: how ?? error.message, how: null, advice };
+}
+
+function withException({ message }: Failure, raised: string, how: string | null, advice: string | null): FailureWords {
+  const [, ended, told] = ENDED.exec(message) ?? [];
+  const said = told === undefined || told === raised ? null : told;
+  return { headline: raised, how: how ?? ended ?? message, advice: advice ?? said };
+}
+
+/** A failure as one sentence in the chosen language; null for an older one, which only the service has words for. */
+export function failureSentence(error: Failure): string | null {
+  const advice = adviceOn(error);
+  const how = howWords(error);
+  if (how === null) return error.params.told === "advice" ? advice : null;
+  const { own } = error.params;
+  const more = typeof own === "string" && own !== "" ? own : advice;
+  return more === null ? how : t`${how}: ${more}`;
+}
+
+/** How its process ended, or what was said of that. */
+function howWords({ rank, exit_code: code, params: { told, said, node, signal } }: Failure): string | null {
+  if (told === "said" && typeof said === "string") return said;
+  if (told !== "exit") return null;
+  const who = whose(rank ?? null, typeof node === "string" ? node : null);
+  if (typeof signal === "string") return who === null ? t`killed by ${signal}` : t`${who} was killed by ${signal}`;
+  const exit = String(code);
+  return who === null ? t`exited with code ${exit}` : t`${who} exited with code ${exit}`;
+}
+
+function whose(rank: number | null, node: string | null): string | null {
+  if (rank === null) return node === null ? null : t`the launcher on node ${node}`;
+  return node === null ? t`rank ${rank}` : t`rank ${rank} on node ${node}`;
 }
 
 /** The line of the exception that was raised last, as Python writes it behind the frames. */

@@ -14,7 +14,7 @@ test("each job has its newest notification, the last first", () => {
   const jobs = [
     job(1, "succeeded", { started_at: at(0), ended_at: at(2) }),
     job(2, "running", { started_at: at(1) }),
-    job(3, "failed", { ended_at: at(3), error: { cause: "exit", message: "KeyError" } }),
+    job(3, "failed", { ended_at: at(3), error: { cause: "exit", message: "KeyError", params: {} } }),
     job(4, "running", { started_at: at(5) }),
   ];
   expect(notificationsOf(jobs, [hung]).map(({ number, kind, message }) => [number, kind, message])).toEqual([

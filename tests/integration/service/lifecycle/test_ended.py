@@ -59,7 +59,8 @@ def test_a_failure_fails_whoever_needs_success_and_whoever_waits_for_these(made:
     assert row.error["cause"] == "dependency"
     assert f"job {first.number}," in row.error["message"]
     assert f"job {second.number}," in box.job_row(db, third.id).error["message"]
-    assert last_event(db, second.id).data == {"job": first.number}
+    data = last_event(db, second.id).data
+    assert (data["job"], data["error"]["params"]) == (first.number, {"told": "advice", "job": first.number})
     assert (box.job_row(db, anyhow.id).state, box.job_row(db, anyhow.id).blocked) == ("queued", False)
 
 

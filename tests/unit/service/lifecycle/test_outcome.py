@@ -5,8 +5,18 @@ from typing import Any
 
 import pytest
 
-from service.lifecycle.outcome import MAX_FAULTS, MAX_LOST_STARTS, AttemptInputs, cause_of, decide, exit_message
+from service.lifecycle.outcome import (
+    MAX_FAULTS,
+    MAX_LOST_STARTS,
+    AttemptInputs,
+    cause_of,
+    decide,
+    error_of,
+    exit_message,
+)
+from torchyard.api.jobs import FailureCause
 from torchyard.failures import recognition
+from torchyard.failures.fingerprints import FINGERPRINTS
 from torchyard.states import ATTEMPT_TRANSITIONS, JOB_TRANSITIONS, AttemptState, JobState, StopReason
 from torchyard.wire import RankExit, Result, ResultKind
 
@@ -299,3 +309,29 @@ def test_an_attempt_that_its_predecessors_files_may_have_ended_starts_once_more(
     assert decide(facts(), failed).job_state is JobState.FAILED
     hung = failed.model_copy(update={"stop": StopReason.HUNG})
     assert decide(facts(spoiled=True), hung).job_state is JobState.FAILED
+
+
+@pytest.mark.parametrize(
+    ("ended", "params"),
+    [
+        (NO_MODULE, {"told": "exit", "subject": "apex", "signal": None, "node": None, "own": "", "taken": False}),
+        (KILLED, {"told": "exit", "subject": None, "signal": "SIGKILL", "node": None, "own": "", "taken": False}),
+        (UNUSABLE, {"told": "said", "said": "python: /opt/envs/x has no torch"}),
+        (result(kind=ResultKind.LOST, started_us=1), {"told": "advice"}),
+        (result(kind=ResultKind.KILLED, stop=StopReason.TIMEOUT), {"told": "advice"}),
+    ],
+)
+def test_a_failure_says_what_its_message_is_made_of(ended: Result, params: dict[str, Any]) -> None:
+    assert error_of(ended).params == params
+
+
+def test_the_event_of_a_failure_says_what_is_known_of_it_and_what_comes_next() -> None:
+    failed = decide(facts(max_retries=2), NO_MODULE)
+    assert (failed.data["error"]["cause"], failed.data["unspent"]) == ("missing-module", True)
+    assert "traceback" not in failed.data["error"]
+    again = decide(facts(max_retries=2), CRASH)
+    assert again.data == {"again": "retry", "try": 1, "of": 2, "pause_s": 0}
+
+
+def test_every_failure_that_is_recognised_is_a_cause_of_the_api() -> None:
+    assert {each.name for each in FINGERPRINTS} <= set(FailureCause)
