@@ -93,6 +93,8 @@ class Runtime:
         self._blobs = BlobSender(self._control)
         self.registration = Registration(settings.home / "registration.json", self._register)
         self._sampler = Sampler(self._nvml, self._scan)
+        #: Who was on GPUs that are not theirs at the last look, by card and process.
+        self._seen: set[tuple[str, int]] = set()
         self._agent = self._make_agent()
         self._samples = SampleForwarder(self._sampler.sample, self._control)
 
@@ -230,9 +232,17 @@ class Runtime:
     def _sampling(self) -> None:
         while not self._stopped.wait(EVERY_S):
             try:
+                self._look_for_offenders()
                 self._samples.step()
             except Exception:
                 logger.exception("no sample was taken")
+
+    def _look_for_offenders(self) -> None:
+        """Have a heartbeat come at once if somebody has begun to use a GPU that is not theirs."""
+        before = self._seen
+        self._seen = {(each.uuid, each.pid) for each in self._offenders()}
+        if self._seen - before:
+            self._pacer.nudge()
 
     def _register(self) -> wire.Registered:
         settings = self._settings

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import disks, redis
+from tests.support import disks, opened_cards, redis
 from tests.support.wait import until
 from tests.support.worker import Yard, yard
 from torchyard import home, wire
@@ -357,6 +357,21 @@ def test_a_job_that_fills_the_disk_can_be_stopped_and_all_it_wrote_arrives(tmp_p
         assert (result.kind, result.stop, result.terminated) == (wire.ResultKind.EXITED, "cancel", True)
         assert box.fake.log(attempt) == b"before\n"
         until(lambda: not list(box.attempts.iterdir()), what="the removal of the folder")
+
+
+def test_who_begins_to_use_a_gpu_that_is_not_theirs_is_told_before_the_next_heartbeat(
+    box: Yard, tmp_path: Path
+) -> None:
+    cards = opened_cards.make(tmp_path, 1)
+    box.environment = {"PYTHONPATH": cards.python_path}
+    box.fake.heartbeat_s = 3600
+    box.start()
+    until(lambda: box.fake.heartbeats, what="the first heartbeat")
+    with subprocess.Popen(["sh", "-c", f"exec 3< {cards.file(0, 1024)}; exec sleep 600"]) as stray:
+        try:
+            until(lambda: f"process {stray.pid}" in str(box.fake.heartbeats[-1].offenders), what="its name")
+        finally:
+            stray.kill()
 
 
 def test_of_a_user_s_jobs_that_fill_the_disk_together_the_growing_one_ends(box: Yard) -> None:
