@@ -1,1 +1,1 @@
-"""The schema's history. `service.bootstrap.migrate` brings a database to its newest version."""
+"""The schema's history. `service.db.schema.migrate` brings a database to its newest version."""

@@ -6,7 +6,7 @@ from enum import StrEnum
 from torchyard.api.base import Number, Resource
 from torchyard.api.jobs import HeldDevice, JobError
 from torchyard.states import AttemptState
-from torchyard.wire import Environment, ProcessStack
+from torchyard.wire import Environment, PreloadedModules, ProcessStack
 
 
 class Member(Resource):
@@ -132,6 +132,8 @@ class StartTiming(Resource):
     """Whether its processes were forked from a server that had PyTorch loaded; null: not known."""
     cold_reason: str | None
     """Why it was not, or not in all of its processes."""
+    preloaded: PreloadedModules | None
+    """What it found loaded besides, since earlier jobs have imported it; null: nothing."""
     clock_skew_ms: float | None
     """Milliseconds that the node's clock is ahead of the service's, which are taken off its times; null: not known."""
     clock_skew_error_ms: float | None

@@ -5,9 +5,12 @@ from typing import NamedTuple
 
 from torchyard.api import StartTiming
 from torchyard.cli import common
+from torchyard.wire import PreloadedModules
 
 #: Characters of the whole.
 WIDTH = 40
+#: Packages that were loaded ahead and are named.
+NAMED = 5
 #: An eighth more of a character each.
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
@@ -24,6 +27,8 @@ class StageLine(NamedTuple):
 def put(start: StartTiming) -> None:
     """Print the start of an attempt."""
     common.put((f"attempt {start.attempt}", "bold"), f"  {_total(start)}", (f"  {how(start)}", "dim"))
+    if start.preloaded is not None:
+        common.put((f"  {loaded(start.preloaded)}", "dim"))
     for line in lines(start):
         common.put((f"  {line.name:<14}", "dim"), f"{line.ms:>10}  {line.share:>5}  ", (line.bar, "cyan"))
     if start.clock_skew_ms:
@@ -36,6 +41,14 @@ def how(start: StartTiming) -> str:
         return ""
     word = "warm" if start.warm else "cold"
     return f"{word} start: {start.cold_reason}" if start.cold_reason else f"{word} start"
+
+
+def loaded(found: PreloadedModules) -> str:
+    """Tell what was loaded ahead, and what that saves."""
+    named, rest = found.packages[:NAMED], len(found.packages) - NAMED
+    names = ", ".join([*named, f"{rest} more"] if rest > 0 else named)
+    modules = "1 module" if found.modules == 1 else f"{found.modules:,} modules"
+    return f"loaded ahead: {names} ({modules}, whose import took {found.seconds:,.1f} s)"
 
 
 def skew(start: StartTiming) -> str:

@@ -3,9 +3,9 @@
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, Field
 
-from torchyard.wire.protocol import Message, Text
+from torchyard.wire.protocol import DescribedMessage, Message, Text
 
 _MOST = 2**62
 
@@ -44,6 +44,17 @@ def _known(marks: Any) -> Any:
     return {name: at for name, at in marks.items() if name in _KNOWN and isinstance(at, int) and -_MOST < at < _MOST}
 
 
+class PreloadedModules(DescribedMessage):
+    """Modules besides PyTorch that a job found loaded, since earlier ones have imported them."""
+
+    packages: list[Text]
+    """Their packages, in the order of import."""
+    modules: int = Field(ge=0, lt=1_000_000)
+    """How many modules there are, with all that they have imported."""
+    seconds: float = Field(ge=0, lt=1_000_000)
+    """How long their import took where they were loaded: about what a job saves that imports all of them."""
+
+
 class NodeStart(Message):
     """``POST /agent/attempts/{id}/start``, and a part of `Started` and `Result`: 204. It may come again, with more."""
 
@@ -57,3 +68,4 @@ class NodeStart(Message):
     warm: bool | None = None
     #: Why it was not, or not in all of its processes.
     cold_reason: Text | None = None
+    preloaded: PreloadedModules | None = None

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from torchyard.ids import now_us
 from torchyard.injob import layout
-from torchyard.wire import NodeStart, StartMark
+from torchyard.wire import NodeStart, PreloadedModules, StartMark
 from worker.attempts import files, opening
 from worker.attempts.folder import AttemptFolder
 from worker.shim.files import steady_us
@@ -43,7 +43,7 @@ class StartClock:
         """Note that it is now."""
         self.marks[name.value] = steady_us()
 
-    def write(self, folder: AttemptFolder, cold_reason: str | None) -> None:
+    def write(self, folder: AttemptFolder, cold_reason: str | None, preloaded: PreloadedModules | None = None) -> None:
         """Leave the marks in the folder for whoever follows the attempt, also after a restart of the worker."""
         heard = self.heard
         record = {
@@ -52,6 +52,7 @@ class StartClock:
             "published_us": heard.published_us,
             "marks": self.marks,
             "cold_reason": cold_reason,
+            "preloaded": preloaded.model_dump() if preloaded else None,
         }
         files.write_whole(folder.at(layout.START), json.dumps(record).encode(), durable=False)
 
@@ -95,6 +96,7 @@ class StartReader:
             marks={name: at - own["steady_us"] for name, at in steady.items()},
             warm=shim.get("forked"),
             cold_reason=own["cold_reason"] or ranks.get(COLD),
+            preloaded=None if COLD in ranks else own.get("preloaded"),
         )
 
     def _rank_size(self) -> int:

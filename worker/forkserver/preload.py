@@ -54,6 +54,9 @@ class Preload:
         self.variables: set[str] = set()
         #: How many modules there are more than before.
         self.count = 0
+        #: Packages that were loaded, in order, and the seconds that it took to import them here.
+        self.packages: dict[str, None] = {}
+        self.seconds = 0.0
 
     def load(self, names: Iterable[str], seconds: float = TOTAL_S) -> None:
         """Load these modules in their order; those that there is no time for are left to the jobs."""
@@ -72,9 +75,16 @@ class Preload:
     def _load(self, name: str) -> None:
         _check_installed(name.partition(".")[0])
         _try(name)
+        begin = time.monotonic()
         with recorded_environment() as looked_up:
             importlib.import_module(name)
+        self.seconds += time.monotonic() - begin
+        self.packages.setdefault(name.partition(".")[0])
         self.variables |= looked_up
+
+    def told(self) -> dict[str, Any]:
+        """Return what the worker is told of it (`torchyard.wire.PreloadedModules`)."""
+        return {"packages": list(self.packages), "modules": self.count, "seconds": round(self.seconds, 3)}
 
 
 def parents(name: str) -> Iterator[str]:
@@ -135,19 +145,27 @@ def _problem(name: str) -> str:
             importlib.import_module(name)
     except BaseException as error:  # noqa: BLE001 (it may do anything)
         return f"its import fails: {type(error).__name__}: {error}"
+    return next(_left(before, opened, looked_up), "")
+
+
+def _left(before: Mapping[str, object], opened: set[str], looked_up: set[str]) -> Iterator[str]:
+    """Yield what an import has left here that later processes must not share."""
     kept = sorted(open_files() - opened)
     if kept:
-        return f"it keeps {kept[0]} open"
+        yield f"it keeps {kept[0]} open"
     if starts_processes():
-        return "it starts processes"
+        yield "it starts processes"
+    if status := _status_of_fork():
+        yield f"a process that is forked after its import ends (status {status})"
     # OpenBLAS ends its threads before a fork, and starts new ones when there is work: they do no harm.
-    if forked_threads() > 1:
-        return "it starts threads"
+    if threads() > 1:
+        yield "it starts threads"
     changed = [what for what, value in state().items() if value != before[what]]
     if changed:
-        return f"it changes {changed[0]}"
+        yield f"it changes {changed[0]}"
     own = sorted(filter(_is_own, looked_up))
-    return f"it looks at {own[0]}, which each attempt has its own of" if own else ""
+    if own:
+        yield f"it looks at {own[0]}, which each attempt has its own of"
 
 
 def _is_own(name: str) -> bool:
@@ -202,11 +220,16 @@ def threads() -> int:
 
 def forked_threads() -> int:
     """Return how many threads this process has once it has been forked."""
+    _status_of_fork()
+    return threads()
+
+
+def _status_of_fork() -> int:
+    """Fork a child that ends at once; return how it has: other than with 0 where what is called at a fork fails."""
     child = os.fork()
     if child == 0:
         os._exit(0)
-    os.waitpid(child, 0)
-    return threads()
+    return os.waitpid(child, 0)[1]
 
 
 class _Recorded(dict[bytes, bytes]):

@@ -80,7 +80,7 @@ class ForkServer:
         files = sorted(filter(None, (getattr(sys.modules.get(name), "__file__", None) for name in tops)))
         _try_child()
         self._packages = {"folders": site, "files": files, "stamps": [*stamps, *packages.stamps([], files)]}
-        return self._packages | {"struck": self._preload.struck, "preloaded": self._preload.count}
+        return self._packages | {"struck": self._preload.struck, "preloaded": self._preload.told()}
 
     def serve(self, requests: socket.socket) -> None:
         """Fork a child for each request, until the other end is closed. Raises `Successor` in each child.

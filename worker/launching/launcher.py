@@ -17,7 +17,7 @@ from torchyard.ids import AttemptId, now_us
 from torchyard.injob import layout
 from torchyard.spec import JobSpec
 from torchyard.spec import Launcher as How
-from torchyard.wire import Device, Go, Launch, Prepared, RankExit, Result, ResultKind, StartMark
+from torchyard.wire import Device, Go, Launch, PreloadedModules, Prepared, RankExit, Result, ResultKind, StartMark
 from worker import shim
 from worker.attempts import files, tree
 from worker.attempts.folder import AttemptFolder
@@ -180,7 +180,7 @@ class AttemptLauncher:
             clock.mark(StartMark.PREPARED)
             cold_reason = self._spawn(folder, kept, laid.secrets, record)
             with suppress(OSError):  # it runs by now, whether or not there is room to tell how it started
-                clock.write(folder, cold_reason)
+                clock.write(folder, cold_reason, None if cold_reason else self._preloaded(record))
         finally:
             if held is not None:
                 os.close(held)
@@ -327,6 +327,9 @@ class AttemptLauncher:
                 start_new_session=True,
             ).communicate(told)
         return cold_reason
+
+    def _preloaded(self, record: Mapping[str, Any]) -> PreloadedModules | None:
+        return None if self.fork_servers is None else self.fork_servers.preloaded(record)
 
     @contextmanager
     def _reaper(self, record: Mapping[str, Any]) -> Iterator[tuple[socket.socket | None, str | None]]:

@@ -22,6 +22,7 @@ from typing import Any, Final
 
 from torchyard.ids import AttemptId
 from torchyard.spec import Resources
+from torchyard.wire import PreloadedModules
 from worker import forkserver, shim
 from worker.attempts.folder import AttemptFolder
 from worker.exceptions import UnusableError
@@ -148,6 +149,8 @@ class _ForkServer:
     used: float
     learnt: frozenset[str] = frozenset()
     """The modules that it was to load besides."""
+    preloaded: PreloadedModules | None = None
+    """Those that it has loaded."""
     limits: Mapping[str, Any] = field(default_factory=dict)
     """Its groups, if it runs as another account than the worker."""
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -290,6 +293,13 @@ class ForkServers:
         """Return whether there is a server for a key."""
         return self._of(key) is not None
 
+    def preloaded(self, record: Mapping[str, Any]) -> PreloadedModules | None:
+        """Return what an attempt that was forked from a server found loaded besides PyTorch."""
+        key = key_of(record)
+        with self._lock:
+            server = self._servers.get(key) if key else None
+        return server.preloaded if server else None
+
     def learn(self, record: Mapping[str, Any], folder: AttemptFolder, owner: int) -> None:
         """Have the next jobs of its environment find loaded what an attempt that has ended has imported.
 
@@ -380,6 +390,7 @@ class ForkServers:
             if not isinstance(told, dict):
                 raise TypeError
             self._take_struck(key, names, told)
+            server.preloaded = _preloaded(told.get("preloaded"), names)
             if names and server.memory() > self.budget:
                 raise ValueError("it takes more memory than all servers may")
             server.told = told if key.account is None else {"folders": [], "files": [], "stamps": []}
@@ -395,9 +406,9 @@ class ForkServers:
         if not names:
             return
         self.learnt.strike(key.digest, told.get("struck"))
-        struck, count = self.learnt.struck(key.digest), told.get("preloaded")
-        if isinstance(count, int):
-            logger.info("%s: %d modules are loaded ahead, as jobs have imported them", key.interpreter, count)
+        struck, found = self.learnt.struck(key.digest), _preloaded(told.get("preloaded"), names)
+        if found is not None:
+            logger.info("%s: %d modules are loaded ahead, as jobs have imported them", key.interpreter, found.modules)
         for name in (name for name in names if name in struck):
             logger.info("%s: %s is not loaded ahead: %s", key.interpreter, name, struck[name])
 
@@ -450,6 +461,16 @@ class ForkServers:
             servers = list(self._servers.items())
         for key, server in servers:
             self._retire(key, server)
+
+
+def _preloaded(told: Any, names: Sequence[str]) -> PreloadedModules | None:
+    """Return what a server says that it has loaded; None if that is nothing, or nothing that it was to load."""
+    try:
+        found = PreloadedModules.model_validate(told)
+    except ValueError:
+        return None
+    tops = {name.partition(".")[0] for name in names}
+    return found if found.packages and tops.issuperset(found.packages) else None
 
 
 def _dropped(

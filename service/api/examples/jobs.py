@@ -8,7 +8,7 @@ from service.api.examples.moments import at
 from torchyard import api
 from torchyard.spec import JobSpec, Priority
 from torchyard.states import AttemptState, JobState
-from torchyard.wire import DeviceKind, Environment, FileRef, Frame, ProcessStack, ThreadStack
+from torchyard.wire import DeviceKind, Environment, FileRef, Frame, PreloadedModules, ProcessStack, ThreadStack
 
 JOB_ID = "job-01jd6z3k8w5r2m9q4t7v0x1y2z"
 GROUP_ID = "grp-01jd6z3k8w5r2m9q4t7v0x1y30"
@@ -186,6 +186,7 @@ MODELS: tuple[BaseModel, ...] = (
         ],
         warm=True,
         cold_reason=None,
+        preloaded=PreloadedModules(packages=["transformers", "tokenizers"], modules=412, seconds=2.3),
         clock_skew_ms=0.3,
         clock_skew_error_ms=0.2,
     ),

@@ -27,6 +27,8 @@ PACKAGES = {
     "setting.py": "os.environ['TIDY_MODE'] = 'set'",
     "ranked.py": "RANK = os.environ.get('RANK')",
     "leaving.py": "if os.environ.get('TIDY_LEAVES', 'yes') == 'yes' and not os.environ.get('RANK'): os._exit(3)",
+    "forking.py": "os.register_at_fork(after_in_child=lambda: os._exit(4))",
+    "crooked.py": "import torch\nos.register_at_fork(after_in_child=lambda: setattr(torch, 'ones', torch.zeros))",
     "shadowed.py": "",
 }
 WHY = {
@@ -37,6 +39,7 @@ WHY = {
     "ranked": "it looks at RANK, which each attempt has its own of",
     "shadowed": SHADOWED,
     "leaving": "its import ends the process (status 768)",
+    "forking": "a process that is forked after its import ends (status 1024)",
 }
 PROGRAM = """
 import os, sys
@@ -68,9 +71,9 @@ class Environment:
             (site / path).write_text(NOTE.format(notes=str(self.notes)) + code)
         return folder / "bin" / "python"
 
-    def run(self, box: Box, program: str = PROGRAM, **files: str) -> tuple[AttemptFolder, Result]:
+    def run(self, box: Box, program: str = PROGRAM, **more: Any) -> tuple[AttemptFolder, Result]:
         given: dict[str, Any] = {"launcher": "python", "command": ["python", "train.py"], "python": str(self.python)}
-        return box.run(files={"train.py": program, "mine.py": "VALUE = 7\n", **files}, **given)
+        return box.run(files={"train.py": program, "mine.py": "VALUE = 7\n"}, **given, **more)
 
     def importers(self, name: str) -> list[int]:
         """The processes that have imported a package."""
@@ -93,7 +96,7 @@ def taught(environment: Environment) -> tuple[AttemptFolder, ServerKey]:
     key = key_of(record)
     assert key is not None
     environment.servers.learn(record, folder, os.getuid())
-    more = ["spawning", "leaving", "shadowed"]  # that no test's job had better import itself
+    more = ["spawning", "leaving", "forking", "shadowed"]  # that no test's job had better import itself
     environment.servers.learnt.take(key.digest, told(*more, own=["shadowed"]))
     assert environment.servers.make(key), environment.servers.log.read_text()
     return folder, key
@@ -115,6 +118,11 @@ def test_what_a_job_has_imported_is_loaded_ahead_for_the_next(
     shim = warm.read_shim()
     assert shim is not None
     assert shim.forked
+    start = StartReader(warm, owner=os.getuid()).read()
+    assert start is not None
+    assert start.preloaded is not None
+    assert start.preloaded.packages == ["tidy"]
+    assert start.preloaded.modules >= 2
     server = environment.servers._servers[key].process.pid
     for name in ("tidy", "tidy.later"):
         cold_job, trial, loaded = environment.importers(name)
@@ -142,6 +150,7 @@ def test_a_program_that_sets_what_a_module_has_read_is_executed(
     start = StartReader(folder, owner=os.getuid()).read()
     assert start is not None
     assert "it may set TIDY_LEVEL, which a module reads" in (start.cold_reason or "")
+    assert start.preloaded is None
 
 
 def test_modules_that_lie_elsewhere_than_in_site_packages_are_not_loaded(
@@ -156,6 +165,26 @@ def test_modules_that_lie_elsewhere_than_in_site_packages_are_not_loaded(
     assert environment.servers.make(key)
     struck = environment.servers.learnt.struck(key.digest)
     assert struck == {"editable": "it is not from site-packages", "nothing.there": "it is not installed"}
+
+
+def test_what_breaks_forked_children_alone_is_struck_off_and_jobs_start_warm_without_it(
+    environment: Environment, taught: tuple[AttemptFolder, ServerKey]
+) -> None:
+    folder, _ = taught
+    record = folder.read_launch() or {}
+    key = key_of({**record, "env": {**record["env"], "TIDY_LEVEL": "crooked"}})
+    assert key is not None
+    environment.servers.learnt.take(key.digest, told("tidy", "crooked"))
+    assert environment.servers.make(key)
+    why = environment.servers.learnt.struck(key.digest)["crooked"]
+    assert "a forked child cannot compute with torch (status 256)" in why
+    assert environment.servers._servers[key].learnt == frozenset()
+    program = "import sys, torch\nprint('crooked' in sys.modules, torch.ones(3).sum().item())\n"
+    warm, _ = environment.run(environment.warm, program, env={"TIDY_LEVEL": "crooked"})
+    assert log(warm) == "False 3.0\n"
+    shim = warm.read_shim()
+    assert shim is not None
+    assert shim.forked
 
 
 def read(folder: AttemptFolder, name: str) -> str:

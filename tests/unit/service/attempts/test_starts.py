@@ -7,7 +7,7 @@ from service.attempts.starts import AttemptMoments
 from service.db.records.attempts import StoredStart
 from service.db.records.spec import StoredSpec
 from torchyard.spec import JobSpec
-from torchyard.wire import NodeStart, StartMark
+from torchyard.wire import NodeStart, PreloadedModules, StartMark
 
 T = 1_700_000_000_000_000
 NODE = NodeStart(
@@ -16,6 +16,7 @@ NODE = NodeStart(
     marks={StartMark.CLAIMING: 4_000, StartMark.CLAIMED: 10_000, StartMark.PREPARED: 13_000, StartMark.STARTED: 50_000},
     warm=False,
     cold_reason="no server yet",
+    preloaded=PreloadedModules(packages=["tidy"], modules=2, seconds=0.5),
 )
 MOMENTS = AttemptMoments(
     id="att-1",
@@ -48,6 +49,7 @@ def test_each_stage_ends_where_the_next_begins() -> None:
     }
     told = starts.timing(MOMENTS, None)
     assert (told.warm, told.cold_reason, told.clock_skew_ms, told.clock_skew_error_ms) == (False, "no server yet", 0, 3)
+    assert told.preloaded == NODE.preloaded
     assert [stage.at_ms for stage in told.stages][:3] == [0, 5, 12]
 
 

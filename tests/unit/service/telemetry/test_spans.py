@@ -14,6 +14,7 @@ START = StartTiming(
     ],
     warm=True,
     cold_reason=None,
+    preloaded=None,
     clock_skew_ms=None,
     clock_skew_error_ms=None,
 )

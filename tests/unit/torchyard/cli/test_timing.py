@@ -6,6 +6,7 @@ import pytest
 
 from torchyard.api import StartStage, StartStageName, StartTiming
 from torchyard.cli import timing
+from torchyard.wire import PreloadedModules
 
 START = StartTiming(
     attempt=1,
@@ -17,6 +18,7 @@ START = StartTiming(
     ],
     warm=False,
     cold_reason="off",
+    preloaded=None,
     clock_skew_ms=-2.5,
     clock_skew_error_ms=0.5,
 )
@@ -40,6 +42,17 @@ def test_it_says_how_it_started_and_whose_clock_was_set_right() -> None:
     assert timing.how(START.model_copy(update={"warm": True, "cold_reason": None})) == "warm start"
     assert timing.how(START.model_copy(update={"warm": None})) == ""
     assert timing.skew(START) == "the node's clock is 2.5 ms behind the service's (± 0.5 ms)"
+
+
+@pytest.mark.parametrize(
+    ("packages", "modules", "text"),
+    [
+        (["tidy"], 1, "loaded ahead: tidy (1 module, whose import took 2.3 s)"),
+        (list("abcdefg"), 1412, "loaded ahead: a, b, c, d, e, 2 more (1,412 modules, whose import took 2.3 s)"),
+    ],
+)
+def test_it_says_what_was_loaded_ahead(packages: list[str], modules: int, text: str) -> None:
+    assert timing.loaded(PreloadedModules(packages=packages, modules=modules, seconds=2.34)) == text
 
 
 def test_a_start_of_which_nothing_is_known_has_no_bars() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from torchyard.injob import layout
-from torchyard.wire import StartMark
+from torchyard.wire import PreloadedModules, StartMark
 from worker.attempts.folder import AttemptFolder
 from worker.attempts.starts import Heard, StartClock, StartReader
 from worker.shim.files import steady_us
@@ -21,13 +21,13 @@ def folder(tmp_path: Path) -> AttemptFolder:
     return made
 
 
-def begin(folder: AttemptFolder, cold_reason: str | None = None) -> int:
+def begin(folder: AttemptFolder, cold_reason: str | None = None, preloaded: PreloadedModules | None = None) -> int:
     """The worker's marks and the shim's; returns when the node heard of the attempt."""
     heard = steady_us() - 1_000_000
     clock = StartClock(heard=Heard(wall_us=5, steady_us=heard, published_us=3))
     clock.marks = {"claimed": heard + 10}
     clock.mark(StartMark.PREPARED)
-    clock.write(folder, cold_reason)
+    clock.write(folder, cold_reason, preloaded)
     shim = {"begun_us": heard + 100, "started_steady_us": heard + 200, "forked": False}
     folder.at(layout.SHIM).write_text(json.dumps(shim))
     return heard
@@ -57,6 +57,19 @@ def test_nothing_is_told_before_it_began_and_by_other_nodes(folder: AttemptFolde
     assert StartReader(folder, owner=os.getuid()).read() is None
     begin(folder)
     assert StartReader(folder, owner=os.getuid(), first=False).read() is None
+
+
+def test_what_was_loaded_ahead_is_told_unless_the_program_was_executed(folder: AttemptFolder) -> None:
+    found = PreloadedModules(packages=["tidy"], modules=2, seconds=0.5)
+    begin(folder, preloaded=found)
+    reader = StartReader(folder, owner=os.getuid())
+    start = reader.read()
+    assert start is not None
+    assert start.preloaded == found
+    say(folder, "cold its program was executed: it is no Python\n")
+    start = reader.read()
+    assert start is not None
+    assert start.preloaded is None
 
 
 def test_why_a_forked_program_was_executed_is_its_servers_word(folder: AttemptFolder) -> None:

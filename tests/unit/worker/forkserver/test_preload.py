@@ -48,6 +48,7 @@ def test_nothing_is_loaded_when_there_is_no_time() -> None:
     loader = Preload()
     loader.load(["a.module.that.is.nowhere"], seconds=-1)
     assert (loader.struck, loader.count) == ({}, 0)
+    assert loader.told() == {"packages": [], "modules": 0, "seconds": 0.0}
 
 
 def test_what_lies_in_a_module_that_is_struck_off_is_not_tried() -> None:

@@ -207,6 +207,25 @@ def test_without_what_was_learnt_a_server_is_made_all_the_same(tmp_path: Path, m
     assert "it ended while it loaded" in servers.learnt.struck(key.digest)["tidy"]
 
 
+TOLD = {"packages": ["tidy"], "modules": 2, "seconds": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("told", "believed"),
+    [
+        (TOLD, True),
+        (TOLD | {"packages": []}, False),
+        (TOLD | {"packages": ["elsewhere"]}, False),
+        (TOLD | {"seconds": -1}, False),
+        (TOLD | {"modules": "many"}, False),
+        (7, False),
+        (None, False),
+    ],
+)
+def test_what_a_server_says_that_it_has_loaded_is_checked(told: Any, believed: bool) -> None:
+    assert (warm._preloaded(told, ["tidy.later", "other"]) is not None) == believed
+
+
 def test_a_digest_is_an_environments_own() -> None:
     command = [*AGENT, PYTHON, "-u", "a.py"]
     keys = [key_of(launch(command)), key_of(launch(command, HF_HOME="/secret")), key_of(launch(command, uid=1000))]
