@@ -113,9 +113,9 @@ def stolen(victim: Path) -> list[str]:
 
 
 @contextmanager
-def attack(how: str, parent: Path, victim: Path, *more: str) -> Iterator[None]:
+def attack(how: str, parent: Path, victim: Path, *more: str, uid: int = USER) -> Iterator[None]:
     """A process of another account that has its way with a folder whenever the kernel allows it."""
-    command = [PYTHON, "-I", "-S", "-c", BECOME + how, str(USER), str(parent), str(victim), *more]
+    command = [PYTHON, "-I", "-S", "-c", BECOME + how, str(uid), str(parent), str(victim), *more]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
@@ -167,6 +167,36 @@ def test_files_that_root_hands_over_are_the_jobs_alone(box: Box, victim: Path) -
         assert stolen(victim) == []
         assert folder.at(layout.CODE).lstat().st_uid == USER
         folder.remove()
+
+
+def owners(folder: Path) -> set[int]:
+    return {path.lstat().st_uid for path in (folder, *folder.rglob("*"))}
+
+
+def test_what_is_handed_over_is_one_accounts_whoever_tries_to_have_it(box: Box, victim: Path) -> None:
+    """The job's own account, one that has jobs too, and one that has none."""
+    with accounts.account() as ada, accounts.account() as bob, accounts.account() as stranger:
+        who = identity("ada", ada.pw_name, one_trust_domain=False)
+        for attacker in (ada, bob, stranger):
+            folder = box.assign(unix_user=ada.pw_name, files={}, command=["true"])
+            launch = box.control.launch(folder.attempt_id)
+            assert launch is not None
+            folder.create()
+            data = prepare.lay_out(folder, launch, box.control.fetch_blob) / "data"
+            folder.make_temporary()
+            data.mkdir()
+            for name in NAMES:
+                (data / name).touch()
+            with attack(SWAP_WHAT_IS_GIVEN, data.parent, victim, uid=attacker.pw_uid):
+                prepare.hand_over(folder, launch, who)
+                prepare.let_in(folder, who)
+            assert stolen(victim) == []
+            assert owners(folder.at(layout.JOB)) == {ada.pw_uid}
+            if attacker is not ada:
+                looked = subprocess.run(["ls", folder.at(layout.JOB)], user=attacker.pw_uid, check=False)
+                assert looked.returncode != 0
+                assert {path.name for path in data.iterdir()} == set(NAMES), "they have not come in"
+            folder.remove()
 
 
 def test_what_an_earlier_try_has_handed_over_is_not_written_into(box: Box, victim: Path) -> None:

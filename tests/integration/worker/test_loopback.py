@@ -1,18 +1,16 @@
 """Ranks of one node meet where only this machine can reach them, and torchrun's agent unpickles nothing of others'."""
 
-import base64
 import ipaddress
-import os
-import pickle
 import socket
+import subprocess
 from collections.abc import Iterable
-from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
-from torch.distributed import TCPStore
 
+from tests.support import accounts
 from tests.support.node import Box, ended, log
 from tests.support.wait import until
 from torchyard.injob import layout
@@ -36,14 +34,33 @@ dist.destroy_process_group()
 """
 
 
+#: Puts a pickle, which makes a folder for whoever reads it, under the key of torchrun's rendezvous.
+PLANTS = """
+import base64, os, pickle, sys
+from datetime import timedelta
+from torch.distributed import TCPStore
+
+key, folder, *ports = sys.argv[1:]
+class Planted:
+    def __reduce__(self):
+        return os.mkdir, (f"{folder}/of-{os.getuid()}",)
+for port in ports:
+    store = TCPStore("127.0.0.1", int(port), is_master=False, timeout=timedelta(seconds=10))
+    store.set(key, base64.b64encode(pickle.dumps(Planted())))
+    assert pickle.loads(base64.b64decode(store.get(key))) is None
+    os.rmdir(f"{folder}/of-{os.getuid()}")
+"""
+
+
 @pytest.fixture
 def box(tmp_path: Path) -> Box:
     return Box(tmp_path)
 
 
-def start(box: Box) -> tuple[AttemptFolder, list[str]]:
+def start(box: Box, **more: Any) -> tuple[AttemptFolder, list[str]]:
     """Two ranks that have met; returns what the first one has printed."""
-    folder = box.assign(launcher="torchrun", command=["python", "train.py"], files={"train.py": MEETS}, slots=2)
+    job: dict[str, Any] = {"launcher": "torchrun", "command": ["python", "train.py"], "files": {"train.py": MEETS}}
+    folder = box.assign(**job, slots=2, **more)
     box.launcher.start(folder.attempt_id)
     logs = [folder.at(layout.LOGS) / f"rank-{rank}.log" for rank in range(2)]
     until(lambda: all("ready" in path.read_text() for path in logs), seconds=120, what="the ranks")
@@ -88,30 +105,29 @@ def test_nothing_of_a_job_can_be_reached_from_elsewhere(box: Box) -> None:
     finish(folder)
 
 
-class Planted:
-    """Tells on whoever unpickles it."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
-        return os.mkdir, (str(self._path),)
-
-
-def test_a_pickle_that_a_stranger_puts_into_the_agents_store_is_not_read(box: Box, tmp_path: Path) -> None:
-    """Whoever has an account on the machine reaches the store; the state of torchrun's own rendezvous was a pickle."""
-    folder, said = start(box)
-    _, _, port, run, shared, _ = said
-    assert shared == "True"
-    planted = tmp_path / "planted"
+def ports_of_agent(folder: AttemptFolder) -> list[str]:
     shim = folder.read_shim()
     assert shim is not None
-    ports = {found for _, found in listening([shim.child_pid])}
-    assert int(port) in ports
-    for each in ports:
-        store = TCPStore("127.0.0.1", each, is_master=False, timeout=timedelta(seconds=10))
-        store.set(f"torch.rendezvous.{run}", base64.b64encode(pickle.dumps(Planted(planted))))
-    (folder.at(layout.CODE) / "go").touch()
-    result = ended(folder, 60)
-    assert not planted.exists()
-    assert [each.exit_code for each in result.ranks] == [0, 0]
+    return [str(port) for _, port in listening([shim.child_pid])]
+
+
+@accounts.needs_root
+def test_a_pickle_that_others_put_into_the_agents_store_is_not_read(open_tmp: Path) -> None:
+    """Whoever has an account on the machine reaches the store; the state of torchrun's own rendezvous was a pickle."""
+    python = accounts.python(open_tmp)
+    planted = open_tmp / "planted"
+    planted.mkdir()
+    planted.chmod(0o777)
+    # A user of the queue, another one, and somebody who only has an account.
+    with accounts.account() as ada, accounts.account() as bob, accounts.account() as stranger:
+        folder, said = start(Box(open_tmp / "yard", python=python), unix_user=ada.pw_name)
+        _, _, port, run, shared, _ = said
+        assert shared == "True"
+        assert folder.at(layout.JOB).stat().st_uid == ada.pw_uid
+        ports = ports_of_agent(folder)
+        assert port in ports
+        for who in (bob, stranger):
+            command = [python, "-c", PLANTS, f"torch.rendezvous.{run}", planted, *ports]
+            subprocess.run(command, user=who.pw_uid, group=who.pw_gid, extra_groups=[], check=True)
+        finish(folder)
+    assert list(planted.iterdir()) == [], "nobody has read it, as ada or as root"
