@@ -88,3 +88,6 @@ def test_why_a_job_waits_or_runs_is_told_in_chinese(
     expect(chinese.locator(".events")).to_contain_text("正在准备代码和环境")
     run.end(exit_code=1, fingerprint="out-of-memory")
     expect(chinese.get_by_role("region", name="失败原因")).to_contain_text("GPU 显存不足")
+    expect(chinese.get_by_role("region", name="失败原因")).to_contain_text("退出码 1")
+    expect(chinese.locator(".events")).to_contain_text("GPU 显存不足")
+    expect(chinese.locator(".stage-name").first).to_have_text("受理请求")

@@ -17,3 +17,23 @@ test("what is told before the first answer has come is asked for again after it"
   await vi.waitFor(() => expect(cache.getQueryData(queryKey)).toHaveLength(1));
   stop();
 });
+
+test("the first node that joins is shown at once, and later changes of nodes now and then", async () => {
+  const cache = new QueryClient();
+  const nodes: string[] = [];
+  const ask = vi.fn(() => Promise.resolve({ nodes: [...nodes] }));
+  const queryKey = ["timeline", 24];
+  const stop = new QueryObserver(cache, { queryKey, queryFn: ask }).subscribe(() => undefined);
+  const events = new Events(cache);
+  await vi.waitFor(() => expect(cache.getQueryData(queryKey)).toEqual({ nodes: [] }));
+  events.receive({ kind: "started", topics: ["jobs", "nodes"] });
+  nodes.push("box");
+  events.receive({ kind: "event", name: "nodes", data: {} });
+  await vi.waitFor(() => expect(cache.getQueryData(queryKey)).toEqual({ nodes: ["box"] }));
+  const asked = ask.mock.calls.length;
+  events.receive({ kind: "started", topics: ["nodes"] });
+  await vi.waitFor(() => expect(ask).toHaveBeenCalledTimes(asked + 1));
+  events.receive({ kind: "started", topics: ["nodes"] });
+  expect(ask).toHaveBeenCalledTimes(asked + 1);
+  stop();
+});

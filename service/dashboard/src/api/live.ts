@@ -13,7 +13,7 @@ import { current, record } from "./outage";
 import { SETTINGS_KEY } from "./session";
 import { join, onStream, useStreaming } from "./stream";
 import type { ToTab } from "./streamHub";
-import type { Job, Metrics } from "./types";
+import type { Job, Metrics, Timeline } from "./types";
 
 /** How often is asked for what an event would have told, in case one was lost, in milliseconds. */
 const REREAD_MS = 60_000;
@@ -122,11 +122,18 @@ export class Events {
     }
     if (name === "jobs" || name === "nodes") {
       const reread = () => this.#invalidate(({ queryKey }) => queryKey[0] === "timeline" || queryKey[0] === "attention");
-      this.#throttle.run(`timeline of ${name}`, TIMELINE_MS[name], reread);
+      if (name === "nodes" && this.#knowsNoNode()) reread();
+      else this.#throttle.run(`timeline of ${name}`, TIMELINE_MS[name], reread);
     }
     if (name === "notices") this.#invalidate(({ queryKey }) => queryKey[0] === "notices");
     if (name === "queue") this.#invalidate(({ queryKey }) => queryKey[0] === "queue" || queryKey[2] === "why");
     if (name === "nodes") this.#invalidate(({ queryKey }) => queryKey[0] === "nodes" && queryKey.length === 1);
+  }
+
+  /** Whether a timeline is still without any node, so that the first that joins is to be shown at once. */
+  #knowsNoNode(): boolean {
+    const known = this.#cache.getQueriesData<Timeline>({ queryKey: ["timeline"] });
+    return known.some(([, timeline]) => timeline?.nodes.length === 0);
   }
 
   #job({ job, changed }: { job: ToldJob; changed: boolean }): void {
