@@ -56,6 +56,18 @@ def test_each_tab_has_an_address_and_the_keyboard_reaches_all(page: Page, submit
     expect(page.get_by_role("tab", name="Overview")).to_have_attribute("aria-selected", "true")
 
 
+def test_chosen_tab_is_in_sight_on_a_phone(page: Page, node: Agent, submit: Submit) -> None:
+    job = submit()
+    node.start()
+    page.set_viewport_size({"width": 390, "height": 844})
+    for path, tab in (("/spec", "Spec"), ("", "Overview")):
+        page.goto(f"/jobs/{job['number']}{path}")
+        chosen = page.get_by_role("tab", name=tab)
+        expect(chosen).to_have_attribute("aria-selected", "true")
+        expect(chosen).to_be_in_viewport(ratio=1)
+    assert page.locator(".tab-list").evaluate("strip => strip.scrollWidth > strip.clientWidth")
+
+
 def test_charts_draw_and_grow(page: Page, submit: Submit, node: Agent) -> None:
     job = submit(name="curves")
     attempt = node.start()
