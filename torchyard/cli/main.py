@@ -97,6 +97,8 @@ def options(
 def run() -> None:
     """Run the command line of this process."""
     gc.set_threshold(GC_THRESHOLD)
+    # httpx would import a command line of its own, with click, rich and pygments, where those are installed.
+    sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type]
     try:
         app(prog_name="yard")
     except MissingExtraError as error:

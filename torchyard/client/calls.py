@@ -3,7 +3,7 @@
 import json
 import warnings
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
 import pydantic
@@ -11,7 +11,10 @@ import pydantic
 from torchyard import ids
 from torchyard.client.connection import Connection
 from torchyard.exceptions import SpecWarning
-from torchyard.spec import ALL, JobSpec
+from torchyard.spec import ALL
+
+if TYPE_CHECKING:
+    from torchyard.spec import JobSpec
 
 Item = TypeVar("Item", bound=pydantic.BaseModel)
 PAGE = 200
@@ -28,7 +31,7 @@ class Calls:
     def _post(self, model: type[Item], path: str, body: Any = None, *, retry: bool = True) -> Item:
         return model.model_validate_json(self.connection.request("POST", path, json=body, retry=retry).content)
 
-    def _analysed(self, spec: JobSpec | Mapping[str, Any], *, stacklevel: int) -> tuple[dict[str, Any], str]:
+    def _analysed(self, spec: "JobSpec | Mapping[str, Any]", *, stacklevel: int) -> tuple[dict[str, Any], str]:
         """A spec as it is sent, with the launcher that its scripts ask for, and why; mistakes are warned of."""
         from torchyard.analysis import analyse
 
@@ -84,9 +87,9 @@ def _wants_all(spec: Mapping[str, Any]) -> bool:
     return isinstance(resources, Mapping) and resources.get("gpus") == ALL
 
 
-def body_of(spec: JobSpec | Mapping[str, Any]) -> dict[str, Any]:
+def body_of(spec: "JobSpec | Mapping[str, Any]") -> dict[str, Any]:
     """A spec as it is sent."""
-    return spec.model_dump(mode="json") if isinstance(spec, JobSpec) else dict(spec)
+    return spec.model_dump(mode="json") if isinstance(spec, pydantic.BaseModel) else dict(spec)
 
 
 def part(name: str) -> str:

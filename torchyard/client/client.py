@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from torchyard import api, exceptions, ids
 from torchyard.client import log_stream
@@ -23,8 +23,10 @@ from torchyard.client.log_calls import LogCalls
 from torchyard.client.secret_calls import SecretCalls
 from torchyard.client.sharing_calls import SharingCalls
 from torchyard.client.sweep_calls import SweepCalls
-from torchyard.spec import JobSpec
 from torchyard.states import JOB_FINAL, JobState
+
+if TYPE_CHECKING:
+    from torchyard.spec import JobSpec
 
 #: Seconds that one request of a long poll may last.
 LONG_POLL_S = 30

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from torchyard import api
 from torchyard.client.calls import Calls, body_of, part
-from torchyard.spec import JobSpec
+
+if TYPE_CHECKING:
+    from torchyard.spec import JobSpec
 
 #: Seconds between two looks at a sweep that is waited for.
 LOOK_S = 2.0

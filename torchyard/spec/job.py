@@ -16,6 +16,7 @@ from torchyard.recipe import Recipe
 from torchyard.spec.base import NAME, Model, Ref, Tag
 from torchyard.spec.checkpoints import CheckpointPolicy, Resume
 from torchyard.spec.command import ENV_NAME, RESERVED_ENV, Command, Environment, Launcher
+from torchyard.spec.priority import Priority
 from torchyard.spec.resources import Resources
 from torchyard.spec.secrets import SecretName
 from torchyard.spec.sweeps import ENVIRONMENT as PARAMETERS
@@ -25,18 +26,6 @@ OutputPattern = Annotated[str, Field(min_length=1, max_length=1000)]
 #: A job with this tag keeps its files, however old it is.
 KEEP = "keep"
 SNAPSHOT_ID = re.compile(r"snap-[0-9a-z]{26}")
-
-
-class Priority(StrEnum):
-    """Priority classes, highest first in the queue."""
-
-    LOW = "low"
-    NORMAL = "normal"
-    HIGH = "high"
-    URGENT = "urgent"
-
-
-PRIORITY_RANK: dict[Priority, int] = {p: rank for rank, p in enumerate(Priority)}
 
 
 class Tracker(StrEnum):

@@ -45,6 +45,23 @@ def test_help_loads_nothing_heavy() -> None:
     assert loaded.isdisjoint(HEAVY)
 
 
+def test_commands_load_no_more_of_httpx_and_specs_than_they_use() -> None:
+    code = """
+import sys
+from torchyard.cli import main
+sys.argv = ["yard", "version"]
+try:
+    main.run()
+except SystemExit:
+    import torchyard.client.client
+    print(torchyard.api.Job.__name__, *sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert loaded >= {"httpx", "pydantic", "Job"}
+    assert loaded.isdisjoint({"click", "rich", "torchyard.spec.job", "torchyard.recipe"})
+
+
 def test_errors_are_one_line_with_the_mend(tmp_path: Path) -> None:
     done = yard("ls", TORCHYARD_HOME=str(tmp_path))
     assert done.returncode == 1
