@@ -63,7 +63,7 @@ class KeptFiles:
     def has(self, attempt: AttemptId, place: Place) -> bool:
         """Return whether `keep` has moved the file."""
         folders = (self.folder(attempt), self.root / f"{_STAGING}{attempt}")
-        return any(os.path.lexists(folder / place.root / place.path) for folder in folders)
+        return any(opening.is_there(folder, f"{place.root}/{place.path}") for folder in folders)
 
     def open(self, attempt: AttemptId, place: Place) -> opening.Opened:
         """A kept file's descriptor. Raises OSError."""

@@ -78,6 +78,17 @@ def file_inside(base: Path, path: str, owner: int) -> Iterator[int]:
         yield descriptor
 
 
+def is_there(base: Path, path: str) -> bool:
+    """Return whether something has the name ``base/path``, a link too, and no link is on the way to it."""
+    parent, name = os.path.split(path)
+    try:
+        with folder(base, parent) as at:
+            os.stat(name, dir_fd=at, follow_symlinks=False)
+    except OSError:
+        return False
+    return True
+
+
 def names(at: int) -> list[str]:
     """The sorted names in an open folder."""
     return sorted(os.listdir(at))

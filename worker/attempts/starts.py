@@ -101,7 +101,8 @@ class StartReader:
 
     def _rank_size(self) -> int:
         try:
-            return os.lstat(self._folder.at(layout.MARKS) / layout.start_mark(0)).st_size
+            with opening.folder(self._folder.path, layout.MARKS) as at:
+                return os.stat(layout.start_mark(0), dir_fd=at, follow_symlinks=False).st_size
         except OSError:
             return 0
 

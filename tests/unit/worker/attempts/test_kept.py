@@ -52,6 +52,14 @@ def test_a_link_that_its_user_puts_among_the_kept_files_is_not_followed(job: Job
     assert list(elsewhere.iterdir()) == []
 
 
+def test_what_lies_behind_a_link_is_not_told_to_be_kept(job: Job, tmp_path: Path) -> None:
+    models = job.kept.folder("att-1") / "code" / "models"
+    models.rename(tmp_path / "away")
+    models.symlink_to(tmp_path / "away")
+    assert not job.kept.has("att-1", HUGE)
+    assert job.kept.has("att-1", OTHER)
+
+
 def test_a_file_that_is_asked_for_goes_to_the_store_and_leaves(job: Job) -> None:
     bringer(job).obey(orders(bring=[wire.BringOrder(attempt="att-1", files=[HUGE])]))
     assert job.store.named() == {("code", "models/huge.pt"): "stored"}
