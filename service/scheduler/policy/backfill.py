@@ -118,7 +118,7 @@ def _best(cluster: ClusterCapacity, state: SchedulerState, infos: Iterable[NodeI
 
 
 def _rank(one: Opening, need: Need) -> tuple[float, float, str]:
-    return (one.youngest_us, 0, one.node) if need.by_time_limits else (one.at_us, one.youngest_us, one.node)
+    return (one.youngest_us, one.preempts, one.node) if need.by_time_limits else (one.at_us, one.youngest_us, one.node)
 
 
 def _could_hold(capacity: NodeCapacity, cluster: ClusterCapacity, request: PlacementRequest) -> bool:

@@ -14,18 +14,19 @@ import numpy as np
 from service.scheduler.model.columns import Bools, Floats, Ints
 from service.scheduler.model.decisions import PutBack
 from service.scheduler.model.jobs import Running, Waiting
-from service.scheduler.model.nodes import ResourceRequest
+from service.scheduler.model.nodes import Placement
 from service.scheduler.model.state import SchedulerState
 from service.scheduler.model.table import Column
 from service.scheduler.policy.backfill import Need, hold_nodes, oldest_since
 from service.scheduler.policy.ends import end_us
 from service.scheduler.policy.feasibility import FeasibilityFilter
 from service.scheduler.policy.order import PATIENCE, PERIOD_US, Ranking
-from service.scheduler.policy.placement import ClusterCapacity, PlacementRequest
+from service.scheduler.policy.placement import ClusterCapacity, Hold, PlacementRequest
 from service.scheduler.policy.preemption import AHEAD
 from service.scheduler.policy.quotas import RemainingQuotas
 from service.scheduler.policy.requests import placement_request, preempts
 from service.scheduler.policy.trials import tries
+from torchyard.ids import JobId
 from torchyard.spec.policy import Policy
 
 
@@ -129,10 +130,27 @@ class Blocked:
         if self._first is None and (infeasible := self._first_infeasible()) is not None:
             self._block(infeasible)
         self._hold()
-        held = ((job, self._in_the_way(job)) for job in trials)
-        return [PutBack(job=job.job, for_job=blocked) for job, blocked in held if blocked is not None]
+        trials.sort(key=lambda job: -self._ranks.key[self._row(job)])  # from the end of the order
+        ways = [(job, self._in_the_way(job)) for job in trials]
+        return [
+            PutBack(job=job.job, for_job=blocked)
+            for blocked in dict.fromkeys(way for _, way in ways if way is not None)
+            for job in self._needed(blocked, [job for job, way in ways if way == blocked])
+        ]
 
-    def _in_the_way(self, job: Running) -> str | None:
+    def _needed(self, blocked: JobId, jobs: list[Running]) -> list[Running]:
+        """Return those that have to leave for a blocked job: none if its devices were lent to others, too."""
+        if all(hold.until_us > self._now_us for hold in self._cluster.holds.values() if hold.job == blocked):
+            return jobs  # it starts when others have left, too
+        request = placement_request(self._state.waiting[blocked], self._now_us, self._policy)
+        freed = self._cluster.copy()
+        for number, job in enumerate(jobs, 1):
+            freed.release(job.job, job.resources, job.placements)
+            if freed.find(request):
+                return jobs[:number]
+        return []
+
+    def _in_the_way(self, job: Running) -> JobId | None:
         """Return the blocked job for which the devices of a job on trial are held, if it is not gone in time."""
         limit_us = math.inf if job.ends_us is None else job.ends_us
         ends_us = end_us(job, "p90_us", self._now_us)
@@ -143,25 +161,33 @@ class Blocked:
             latest_end_us=limit_us,
             late_end_us=min(limit_us, 2 * ends_us - self._now_us),
         )
-        holds = (self._cluster.holds.get(placement.node) for placement in job.placements)
+        holds = ((placement, self._cluster.holds.get(placement.node)) for placement in job.placements)
         return next(
             (
                 hold.job
-                for hold in holds
+                for placement, hold in holds
                 if hold is not None
                 and hold.until_us < math.inf
                 and not hold.lets(request)
-                and _compete(job.resources, self._state.waiting[hold.job].resources)
-                and self._behind(self._row(job), self._state.table.rows[hold.job])
+                and self._has_of(hold, job, placement)
+                and self._behind(self._row(job), self._state.table.rows[hold.job], oldest=hold.by_time_limits)
             ),
             None,
         )
 
-    def _behind(self, row: int, blocked: int) -> bool:
-        """Return whether a job on trial is put back for a blocked one, as far as its length is known yet."""
+    def _has_of(self, hold: Hold, job: Running, placement: Placement) -> bool:
+        """Return whether a job has devices that are held, or cores or memory of which the node has too little free."""
+        node, resources = self._cluster.capacities[placement.node], job.resources
+        lacking = (resources.cpus and node.cpus < hold.cpus) or (resources.memory and node.memory < hold.memory)
+        return bool(lacking or not hold.uuids.isdisjoint(placement.uuids))
+
+    def _behind(self, row: int, blocked: int, *, oldest: bool) -> bool:
+        """Return whether a job on trial is put back for a blocked one, as far as its length is known yet: for the
+        `oldest` overdue one, unless it is overdue itself.
+        """
         ranks = self._ranks
-        if ranks.left[row] <= 0 or (ranks.overdue[blocked] and not ranks.overdue[row]):
-            return True
+        if oldest or ranks.left[row] <= 0 or ranks.overdue[row]:
+            return bool(ranks.left[row] <= 0 or not ranks.overdue[row])
         lower = ranks.level[blocked] < ranks.level[row]
         ahead = lower or AHEAD * ranks.hold_score[blocked] < ranks.score[row]
         return bool(ahead and ranks.hold_key[blocked] < ranks.key[row])
@@ -230,7 +256,9 @@ class Blocked:
             by_time_limits=by_time_limits,
             may_preempt=may_preempt,
             open_to_preemptible=open_to_preemptible,
-            tried=frozenset(each.job for each in self._trials if self._behind(self._row(each), row)),
+            tried=frozenset(
+                each.job for each in self._trials if self._behind(self._row(each), row, oldest=by_time_limits)
+            ),
         )
         if not (by_time_limits and open_to_preemptible):
             return need
@@ -250,8 +278,3 @@ class Blocked:
 
     def _job(self, row: int) -> Waiting:
         return self._state.waiting[self._state.table.jobs[row]]
-
-
-def _compete(one: ResourceRequest, other: ResourceRequest) -> bool:
-    """Return whether both ask for something of one kind: else neither can be in the other's way."""
-    return bool((one.gpus and other.gpus) or (one.cpus and other.cpus) or (one.memory and other.memory))

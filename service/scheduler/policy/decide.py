@@ -187,8 +187,9 @@ class SchedulingPass:
         for row in in_order(ahead[feasible], ranking.key, state.table.columns[Column.NUMBER], self._blocked.feasible):
             if not self._look(row):
                 break
-        gone = {one.job for one in self._decisions if isinstance(one, Preempt)}
-        self._decisions += [one for one in self._blocked.put_back() if one.job not in gone]
+        # Only once nobody else leaves: who is preempted may be the next for whom nodes are held.
+        if not any(isinstance(one, Preempt) for one in self._decisions):
+            self._decisions += [one for one in self._blocked.put_back() if one.for_job not in self.decided]
 
     def _feasible(self, ranking: Ranking) -> Bools:
         """Return which of the waiting rows are feasible, after finding out which of them might preempt a job."""

@@ -63,16 +63,18 @@ def on_one_node(
         if node in cluster.capacities and (victims := _counted(request, node, found, cluster)) is not None
     }
     for node in sorted(chosen, key=lambda node: (_cost(chosen[node]), node)):
-        trial = _EvictionTrial(cluster, node)
-        for victim in chosen[node]:
-            trial.without(victim)
-        placement = trial.placement(request)
-        if placement is not None:
-            return PreemptionPlan(victims=tuple(chosen[node]), placements=(placement,))
+        plan = _stopping(request, node, chosen[node], cluster) if _countable(request) else None
+        if plan is not None:
+            return plan
         fewest = _fewest(request, node, by_node[node], cluster)
         if fewest is not None:
             return _stopping(request, node, fewest, cluster)
     return None
+
+
+def _countable(request: PlacementRequest) -> bool:
+    """Return whether it asks for whole GPUs: what shares them, or needs none, cannot be counted."""
+    return bool(request.resources.gpus and not request.resources.gpu_share)
 
 
 def _stopping(
@@ -92,15 +94,14 @@ def _counted(
 
     None if all together do not suffice. Whether the preemptor can then be placed is not checked here.
     """
-    resources, capacity = request.resources, cluster.capacities[node]
-    if resources.gpu_share or not resources.gpus:
+    if not _countable(request):
         return list(victims)
-    lacking = resources.gpus - len(capacity.free)
+    lacking = request.resources.gpus - len(cluster.capacities[node].free)
     chosen: list[Victim] = []
     for victim in victims:
         if lacking <= 0:
             break
-        if not victim.job.resources.gpu_share:
+        if victim.job.resources.gpus and not victim.job.resources.gpu_share:
             chosen.append(victim)
             lacking -= victim.job.resources.gpus
     if lacking > 0:

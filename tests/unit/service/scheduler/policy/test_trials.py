@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.scheduler.model.decisions import PutBack
+from service.scheduler.model.decisions import PutBack, Start
 from service.scheduler.model.jobs import Estimate, Running
 from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.decide import decide
@@ -16,6 +16,7 @@ from tests.unit.service.scheduler.worlds import (
     MINUTE,
     NOW,
     SECOND,
+    carry_out,
     crowds,
     job,
     known,
@@ -148,3 +149,14 @@ def test_only_for_a_job_that_waits_for_its_devices(world: SchedulerState, policy
         for each in [*alone.running, *(alone.waiting.keys() - {blocked})]:
             alone.remove(each)
         assert blocked in starts(decide(alone, NOW, policy))
+
+
+@settings(max_examples=500)
+@given(crowds() | worlds(), st.builds(Policy, backfill=st.booleans(), min_run=st.sampled_from([0, 60])))
+def test_nobody_is_put_back_and_starts_there_again_at_once(world: SchedulerState, policy: Policy) -> None:
+    decisions = decide(world, NOW, policy)
+    assert not starts(decisions).keys() & set(put_back(decisions).values())
+    places = {name: world.running[name].placements for name in put_back(decisions)}
+    carry_out(world, decisions, NOW)
+    again = {one.job: one.placements for one in decide(world, NOW, policy) if isinstance(one, Start)}
+    assert [name for name, placements in places.items() if again.get(name) == placements] == []
