@@ -44,28 +44,52 @@ def index(read: Read, seen: LogView, start: int, noted: Sequence[tuple[int, floa
     A block begins where a time was noted, or where the one before is long enough.
     """
     least = max(LEAST_BLOCK, (seen.size - start) // MAX_BLOCKS)
-    ends = _line_ends(read, start, seen.size)
-    wanted = _cuts(start, seen.size, least, [offset for offset, _ in noted])
-    # Where the first line begins at or after each cut.
-    first = np.unique(np.searchsorted(ends, wanted, side="left"))
-    first = first[first < len(ends)]
-    offsets = [start, *(ends[first] + 1).tolist()]
-    lines = [0, *(first + 1).tolist()]
-    note = np.searchsorted(np.array([offset for offset, _ in noted], np.int64), offsets, side="right") - 1
+    found = _lines(read, start, seen.size, _cuts(start, seen.size, least, [offset for offset, _ in noted]))
+    note = np.searchsorted(np.array([offset for offset, _ in noted], np.int64), found.offsets, side="right") - 1
     blocks = [
         api.LogBlock(offset=offset, line=line, time=noted[place][1] if place >= 0 else None)
-        for offset, line, place in zip(offsets, lines, note.tolist(), strict=True)
+        for offset, line, place in zip(found.offsets, found.numbers, note.tolist(), strict=True)
         if offset < seen.size
     ]
-    open_line = seen.size > start and (not len(ends) or int(ends[-1]) + 1 < seen.size)
-    return api.LogIndex(attempt=seen.attempt, size=seen.size, lines=len(ends) + open_line, blocks=blocks)
+    return api.LogIndex(
+        attempt=seen.attempt, size=seen.size, lines=found.ended + (found.end < seen.size), blocks=blocks
+    )
 
 
-def _line_ends(read: Read, start: int, size: int) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
-    parts = [np.empty(0, np.int64)]
+@dataclass(kw_only=True)
+class _Lines:
+    """Lines of a log as far as it is read."""
+
+    offsets: list[int]
+    """Where the first line and the first after each cut begin."""
+    numbers: list[int]
+    """How many lines end before each of these."""
+    end: int
+    """Where the last line that is over ends."""
+    ended: int = 0
+    """How many are over."""
+
+
+def _lines(read: Read, start: int, size: int, cuts: Sequence[int]) -> _Lines:
+    """Count lines, and find where the first one begins after each cut.
+
+    Only the ends beside a cut are looked up: to count the rest takes a third of the time of finding where each is.
+    """
+    found, due = _Lines(offsets=[start], numbers=[0], end=start), 0
     for offset, data in _chunks(read, start, size):
-        parts.append(np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n")).astype(np.int64) + offset)
-    return np.concatenate(parts)
+        newlines = np.frombuffer(data, np.uint8) == ord("\n")
+        counted = 0
+        while due < len(cuts) and (end := data.find(b"\n", max(0, cuts[due] - offset))) >= 0:
+            due += 1
+            if end >= counted:
+                found.ended += int(np.count_nonzero(newlines[counted : end + 1]))
+                counted = end + 1
+                found.offsets.append(offset + counted)
+                found.numbers.append(found.ended)
+        found.ended += int(np.count_nonzero(newlines[counted:]))
+        if (last := data.rfind(b"\n")) >= 0:
+            found.end = offset + last + 1
+    return found
 
 
 def _chunks(read: Read, start: int, end: int) -> Iterator[tuple[int, bytes]]:
