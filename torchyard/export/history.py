@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, TextIO
 
 from torchyard.quantities import parse_size
-from torchyard.spec.restarts import starts_over
+from torchyard.spec.restarts import starts_over, stoppable
 from torchyard.states import JOB_FINAL, JobState
 
 if TYPE_CHECKING:
@@ -64,16 +64,11 @@ def rows(client: "Client") -> Iterator[TraceRow]:
                 user=job.user,
                 project=job.project,
                 priority=job.priority.value,
-                stoppable=_stoppable(job),
+                stoppable=int(stoppable(job.spec, saves=job.storage.checkpoints > 0)),
                 restartable=_restartable(job, forbidden),
                 reports=int(job.progress is not None and job.progress.total_steps is not None),
                 gpu_share=parse_size(job.spec.get("resources", {}).get("gpu_share") or 0),
             )
-
-
-def _stoppable(job: "Job") -> int:
-    said = job.spec.get("preemptible")
-    return int(job.storage.checkpoints > 0 if said is None else said)
 
 
 def _restartable(job: "Job", forbidden: Collection[str]) -> int:

@@ -1,4 +1,4 @@
-"""Jobs that may be put back after their trial, to start from the beginning (`restartable`)."""
+"""Jobs that may be stopped for others and go on later, or be put back to start from the beginning (`restartable`)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,6 +7,15 @@ from torchyard.spec.command import Launcher
 
 #: Launchers of programs that do nothing but train; a shell command may write anywhere.
 _LAUNCHERS = frozenset({Launcher.TORCHRUN.value, Launcher.PYTHON.value})
+
+
+def stoppable(spec: Mapping[str, Any], *, saves: bool) -> bool:
+    """Return whether a job of this spec, as JSON, may be stopped for others and go on later.
+
+    `saves`: it has a checkpoint to go on from.
+    """
+    said = spec.get("preemptible")
+    return bool(spec.get("restartable") is True or saves if said is None else said)
 
 
 def starts_over(spec: Mapping[str, Any]) -> bool:

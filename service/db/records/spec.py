@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from torchyard.spec import After, CheckpointPolicy, JobSpec, Launcher, Network
-from torchyard.spec.restarts import starts_over
+from torchyard.spec.restarts import starts_over, stoppable
 from torchyard.spec.sweeps import EarlyStopping
 
 
@@ -152,8 +152,7 @@ class StoredSpec:
 
     def stoppable(self, *, saves: bool) -> bool:
         """Return whether it may be stopped for others and go on later; `saves`: it has a checkpoint to go on from."""
-        said = self.preemptible
-        return said if said is not None else self.restartable or saves
+        return stoppable(self.data, saves=saves)
 
     @property
     def after(self) -> After | None:

@@ -91,7 +91,7 @@ def test_a_job_that_ran_once() -> None:
     [
         ({"storage": Storage(checkpoints=1, outputs=0, logs=0)}, (1, 0, 0)),
         ({"storage": Storage(checkpoints=1, outputs=0, logs=0), "spec": {"preemptible": False}}, (0, 0, 0)),
-        ({"spec": {"restartable": True}}, (0, 1, 0)),
+        ({"spec": {"restartable": True}}, (1, 1, 0)),
         ({"progress": Progress(step=9, total_steps=10, eta_s=None)}, (0, 0, 1)),
         ({"progress": Progress(step=9, total_steps=None, eta_s=None)}, (0, 0, 0)),
     ],
