@@ -102,6 +102,8 @@ bench: $(STAMPS)/dev $(STAMPS)/browser dashboard ## Measure ourselves: tables, r
 	$(BIN)/python -m benchmarks.dashboard --seconds 12
 	$(BIN)/python -m benchmarks.compare
 	$(BIN)/python -m benchmarks.training --runs 1
+	$(BIN)/python -m benchmarks.watchers --seconds 10 --record
+	$(BIN)/python -m benchmarks.history --ended 20000 --queued 2000 --times 10 --record
 	$(BIN)/python -m benchmarks.plots
 
 .PHONY: bench-peers

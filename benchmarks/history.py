@@ -22,6 +22,8 @@ from rich.console import Console
 from rich.table import Table
 from sqlalchemy import func, insert, select, text
 
+from benchmarks import results
+from benchmarks.figure import Figure, summarise
 from service.accounting import storage, usage_report
 from service.accounting.gpu_time import DAY_US
 from service.db import schema
@@ -43,6 +45,7 @@ from service.db.unit_of_work import unit_of
 from service.estimation.forecasts import Estimator
 from service.identity.callers import Caller
 from service.jobs import find, metric_filter, ordering, queries
+from service.jobs.written import WrittenJobs
 from service.queue import overview, waiting_jobs
 from service.scheduler_cache.load import Loader
 from tests.support import postgres
@@ -178,7 +181,7 @@ def questions(db: Database) -> Iterator[tuple[str, Callable[[random.Random], obj
     def page(caller: Caller, **filters: Any) -> object:
         part = {name: filters.pop(name) for name in ("cursor", "offset", "order") if name in filters}
         span = find.Span(limit=50, **part)
-        return queries.page(db, caller, find.Filters(**filters), span, None)
+        return queries.page(db, WrittenJobs(), caller, find.Filters(**filters), span)
 
     def metric(text: str) -> object:
         return page(admin, metric=[metric_filter.parse(text)])
@@ -352,6 +355,7 @@ def main() -> None:
     parser.add_argument("--times", type=int, default=100)
     parser.add_argument("--postgresql", action="store_true")
     parser.add_argument("--only", nargs="*", default=[""], help="lists whose names begin with these words")
+    parser.add_argument("--record", action="store_true", help="write the slowest and the median list into results.json")
     parser.add_argument("--cpu", action="store_true", help="CPU time of the thread that asks, for a busy machine")
     options = parser.parse_args()
     console = Console(width=120)
@@ -365,6 +369,21 @@ def main() -> None:
         median = statistics.median(took)
         table.add_row(name, f"{median:.1f}", f"{p99(took):.1f}", f"{beside:.1f}", f"{median / beside:.1f} x")
     console.print(table)
+    if options.record:
+        results.report("history", list(summarise(figures(small, large, options.ended))))
+
+
+def figures(small: dict[str, list[float]], large: dict[str, list[float]], ended: int) -> Iterator[Figure]:
+    """Yield the slowest list and the median of all, beside a hundredth of the jobs."""
+    took, beside = ({name: statistics.median(times) for name, times in each.items()} for each in (large, small))
+    slowest = max(took, key=lambda name: took[name])
+    name, against = f"lists beside {ended:,} ended jobs", "a hundredth"
+    yield Figure(
+        name=f"{name}: slowest, p50", value=took[slowest], unit="ms", target="< 25", met=took[slowest] < 25,
+        baseline=beside[slowest], against=against,
+    )  # fmt: skip
+    middle, less = statistics.median(took.values()), statistics.median(beside.values())
+    yield Figure(name=f"{name}: median of all", value=middle, unit="ms", baseline=less, against=against)
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ route gets as many requests from the same clients just before: what a request co
 
 import argparse
 import asyncio
+import itertools
 import json
 import os
 import re
@@ -24,6 +25,8 @@ import uvloop
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks import results
+from benchmarks.figure import Figure, summarise
 from benchmarks.stack import Stack, dumps, embedded
 
 JOBS, POLLERS, FOLLOWERS, SUBMITTERS = 4, 100, 30, 8
@@ -232,6 +235,19 @@ def _rows(watched: Watched) -> Iterator[list[str]]:
         yield [kind, f"{len(times):,}", f"{cuts[49]:,.1f}", f"{cuts[98]:,.1f}", target, met]
 
 
+def figures(watched: Watched, empty: Watched) -> Iterator[Figure]:
+    """Yield p50 and p99 of each kind that has a goal, beside the empty route's."""
+    least = statistics.quantiles(itertools.chain(*empty.times.values()), n=100)
+    for kind, goals in TARGETS.items():
+        cuts = statistics.quantiles(watched.times[kind], n=100)
+        for number, goal in zip((50, 99), goals, strict=True):
+            took = cuts[number - 1]
+            yield Figure(
+                name=f"{kind}, p{number}", value=took, unit="ms", target=f"< {goal}" if goal else "",
+                met=goal is None or took < goal, baseline=least[number - 1], against="empty route",
+            )  # fmt: skip
+
+
 def _set(stack: Stack) -> Scene:
     connection = stack.connect()
     tokens = []
@@ -250,6 +266,7 @@ def main() -> None:
     """Starts a stack, has it watched, and prints what that took."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.watchers")
     parser.add_argument("--seconds", type=float, default=30)
+    parser.add_argument("--record", action="store_true", help="write results.json")
     options = parser.parse_args()
     os.environ["TORCHYARD_ONE_TRUST_DOMAIN"] = "1"  # the people have no accounts here
     with embedded(slots=JOBS) as stack, _empty_app() as (port, bare):
@@ -264,6 +281,8 @@ def main() -> None:
     console.print(table)
     console.print(f"service: {cost}; {watched.unchanged:,} of {watched.requests:,} answers were 304", highlight=False)
     console.print(f"empty application: {least}", highlight=False)
+    if options.record:
+        results.report("many watchers", list(summarise(figures(watched, empty))))
 
 
 if __name__ == "__main__":

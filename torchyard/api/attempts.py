@@ -132,7 +132,7 @@ class StartTiming(Resource):
     """Whether its processes were forked from a server that had PyTorch loaded; null: not known."""
     cold_reason: str | None
     """Why it was not, or not in all of its processes."""
-    preloaded: PreloadedModules | None
+    preloaded: PreloadedModules | None = None
     """What it found loaded besides, since earlier jobs have imported it; null: nothing."""
     clock_skew_ms: float | None
     """Milliseconds that the node's clock is ahead of the service's, which are taken off its times; null: not known."""
