@@ -3,7 +3,9 @@
 `--crowd` simulates 80,000 jobs on 64 GPUs instead, with each policy, at load 0.9 or at every `--load`, and says how
 long that takes. `--calm` simulates half months on 8 GPUs where nobody can be stopped: what it costs that nobody
 starves. `--stoppable` simulates ten days on 8 GPUs where all, half, a fifth and none of the jobs can be stopped, beside
-the oracle of the same world. `--write FILE` writes one trace, for `yard simulate`.
+the oracle of the same world. `--easy` simulates such ten days where half of the jobs tell nothing and refuse to start
+over, beside EASY backfill (`fifo-backfill`) that knows each job's length. `--write FILE` writes one trace, for
+`yard simulate`.
 """
 
 import argparse
@@ -12,7 +14,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +61,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--crowd", action="store_true")
     parser.add_argument("--calm", action="store_true")
     parser.add_argument("--stoppable", action="store_true")
+    parser.add_argument("--easy", action="store_true")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--write", type=Path)
     options = parser.parse_args(argv)
@@ -70,6 +73,8 @@ def main(argv: Sequence[str] | None = None) -> None:
             _crowd(load)
     elif options.stoppable:
         _stoppable(options.seeds, options.processes)
+    elif options.easy:
+        _easy(options.seeds, options.processes)
     elif options.calm:
         _half_months()
     else:
@@ -164,8 +169,9 @@ def _stoppable(seeds: int, processes: int) -> None:
     cases = [(share, kind, seed) for share in STOPPABLE for kind in KINDS for seed in range(seeds)]
     with ProcessPoolExecutor(processes) as pool:
         found = list(zip(cases, pool.map(_of_share, cases), strict=True))
-    print("| stoppable | mean JCT / srtf's | p99 / las's | srtf's p99 / las's | Jain, srtf's | kept | restarts |")
-    print("|---|---|---|---|---|---|---|")
+    print("| stoppable | mean JCT / srtf's | p99 / las's | srtf's p99 / las's | Jain, srtf's | ", end="")
+    print("avoidable | kept | restarts |")
+    print("|---|---|---|---|---|---|---|---|")
     for share in STOPPABLE:
         some = [figures for (of, _, _), figures in found if of == share]
         cells = [
@@ -173,6 +179,7 @@ def _stoppable(seeds: int, processes: int) -> None:
             _spread([each["fair"].p99_jct / each["las"].p99_jct for each in some], max),
             f"{statistics.mean(each['srtf'].p99_jct / each['las'].p99_jct for each in some):.2f}",
             ", ".join(f"{statistics.mean(each[name].jain for each in some):.3f}" for name in ("fair", "srtf")),
+            f"{100 * max(each['fair'].avoidable_idle for each in some):.1f} %",
             ", ".join(
                 f"{100 * statistics.mean(each[name].kept_idle for each in some):.1f} %" for name in ("fair", "srtf")
             ),
@@ -188,6 +195,29 @@ def _of_share(case: tuple[float, Kind, int]) -> dict[str, SimulationMetrics]:
     share, kind, seed = case
     jobs = month(kind, CLUSTERS[0], 0.9, seed, days=10, shares=Shares(stoppable=share))
     return {name: _metrics(jobs, CLUSTERS[0], PRESETS[name]) for name in ("fair", "srtf", "las")}
+
+
+def _easy(seeds: int, processes: int) -> None:
+    cases = [(share, kind, seed) for share in STOPPABLE[1:] for kind in KINDS for seed in range(seeds)]
+    with ProcessPoolExecutor(processes) as pool:
+        found = dict(zip(cases, pool.map(_beside_easy, cases), strict=True))
+    print(f"| stoppable | mean JCT / EASY's | {' | '.join(kind.name for kind in KINDS)} |")
+    print(f"|---|---|{'---|' * len(KINDS)}")
+    for share in STOPPABLE[1:]:
+        of_kinds = [[found[share, kind, seed] for seed in range(seeds)] for kind in KINDS]
+        every = [ratio for ratios in of_kinds for ratio in ratios]
+        cells = [f"{statistics.geometric_mean(ratios):.2f}" for ratios in of_kinds]
+        print(
+            f"| {100 * share:.0f} % | {statistics.geometric_mean(every):.2f} ({max(every):.2f}) | {' | '.join(cells)} |"
+        )
+
+
+def _beside_easy(case: tuple[float, Kind, int]) -> float:
+    share, kind, seed = case
+    drawn = month(kind, CLUSTERS[0], 0.9, seed, days=10, shares=Shares(stoppable=share, reports=0.5))
+    jobs = [replace(job, restartable=job.reports, estimate_us=job.duration_us) for job in drawn]
+    fair, easy = (_metrics(jobs, CLUSTERS[0], PRESETS[name]).mean_jct for name in ("fair", "fifo-backfill"))
+    return fair / easy
 
 
 def _cpu_of_children() -> float:
