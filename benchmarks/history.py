@@ -123,14 +123,14 @@ def _job(number: int, state: str, spec: dict[str, Any], chance: random.Random) -
         "created_us": at,
         "queued_us": at,
         "started_us": None if state == "queued" else at,
-        "ended_us": None if state == "queued" else at + RAN_US,
+        "ended_us": None if state == "queued" else at + RAN_US // 2 + chance.randrange(RAN_US),
         "changed_us": at,
     }
 
 
 def _attempt(job: dict[str, Any]) -> dict[str, Any]:
     at = job["created_us"]
-    times = {"created_us": at, "claimed_us": at, "started_us": at, "ended_us": at + RAN_US}
+    times = {"created_us": at, "claimed_us": at, "started_us": at, "ended_us": job["ended_us"]}
     used = {"gpu_time": {str((at + RAN_US) // DAY_US): {"useful": RAN_US, "idle": RAN_US // 10}}}
     return {"id": f"att-{job['number']}", "job_id": job["id"], "number": 1, "state": job["state"], **times, **used}
 

@@ -10,8 +10,9 @@ from typing import Any, Literal, cast
 from sqlalchemy import ColumnElement, and_, func, select
 from sqlalchemy.orm import aliased
 
-from service.db.models import MetricSeries
+from service.db.models import Job, MetricSeries
 from service.errors import field_problem
+from torchyard.ids import JobId
 
 _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     ">": operator.gt,
@@ -72,21 +73,26 @@ def passes(wanted: MetricFilter) -> ColumnElement[bool]:
 
 
 def value_in(name: str, which: Which) -> tuple[ColumnElement[float | None], ColumnElement[bool]]:
-    """Return a metric's value, and the condition of the one series of each job that has it for an order of jobs.
+    """Return a metric's value, which may be null, and the condition of the one series of each job that has it.
 
-    What a job logs twice, as by two trackers, it has once.
+    What a job logs twice, as by two trackers, it has once. Only of a job that passes all else it is looked up.
     """
     other = aliased(MetricSeries)
     same = and_(other.attempt == MetricSeries.attempt, other.rank == MetricSeries.rank, other.name == name)
-    first = select(func.min(other.id)).where(other.job_id == MetricSeries.job_id, same).scalar_subquery()
+    first = select(func.min(other.id)).where(other.job_id == Job.id, same).correlate(Job, MetricSeries)
     value: ColumnElement[float | None] = _VALUES[which].expression
-    return value, and_(MetricSeries.name == name, value.is_not(None), is_shown(name), MetricSeries.id == first)
+    shown = is_shown(name, Job.id.expression)
+    return value, and_(MetricSeries.name == name, shown, MetricSeries.id == first.scalar_subquery())
 
 
-def is_shown(name: str | ColumnElement[str]) -> ColumnElement[bool]:
-    """Return the condition of a series of a metric: it is of the lowest rank, and of the newest attempt that has it."""
+def is_shown(name: str | ColumnElement[str], job_id: ColumnElement[JobId] | None = None) -> ColumnElement[bool]:
+    """Return the condition of a series of a metric: it is of the lowest rank, and of the newest attempt that has it.
+
+    `job_id` is that of the series by default. With one of the table of jobs, databases look at other conditions of the
+    job first.
+    """
     other = aliased(MetricSeries)
-    of_job = other.job_id == MetricSeries.job_id
-    lowest = select(func.min(other.rank)).where(of_job).scalar_subquery()
-    newest = select(func.max(other.attempt)).where(of_job, other.name == name).scalar_subquery()
-    return and_(MetricSeries.rank == lowest, MetricSeries.attempt == newest)
+    of_job = other.job_id == (MetricSeries.job_id if job_id is None else job_id)
+    lowest = select(func.min(other.rank)).where(of_job).correlate(Job, MetricSeries).scalar_subquery()
+    newest = select(func.max(other.attempt)).where(of_job, other.name == name).correlate(Job, MetricSeries)
+    return and_(MetricSeries.rank == lowest, MetricSeries.attempt == newest.scalar_subquery())

@@ -8,7 +8,20 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, Literal, NamedTuple, get_args
 
-from sqlalchemy import ColumnElement, Connection, case, exists, func, null, or_, select, union_all
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    exists,
+    func,
+    literal,
+    literal_column,
+    null,
+    or_,
+    select,
+    true,
+    union_all,
+)
 
 from service.db.models import Job, MetricSeries, User
 from service.db.records.jobs import JobVersion
@@ -22,8 +35,10 @@ from torchyard.states import JobState
 Column = Literal["name", "user", "priority", "duration"]
 #: Words before a metric's name, with the value that each means.
 _METRICS: dict[str, metric_filter.Which] = {"metric": "last", "min": "min", "max": "max"}
-#: Duration of a job that never started: the shortest.
-_NEVER = -1
+#: How long a job ran, -1 if it never started, NULL while it runs: spelled as in the index of migration 0039.
+_RAN: ColumnElement[int | None] = literal_column(
+    "(CASE WHEN jobs.started_us IS NULL THEN -1 ELSE jobs.ended_us - jobs.started_us END)", BigInteger()
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,8 +95,8 @@ def page(
     """Return the versions of the jobs that pass, in the order of a column, and the cursor of the next page.
 
     Of equal ones the newest comes first, and jobs without the metric come last. By a column the list is ordered as of
-    its first page: what runs does not move meanwhile. By user and priority a page is read group by group;
-    by name and duration all that pass are sorted.
+    its first page: what runs does not move meanwhile. By user and priority a page is read group by group,
+    by name and duration from an index; all that pass are sorted only where they are few.
     """
     after = None if span.cursor is None else _read(span.cursor, order)
     now_us = now_us if after is None else after.now_us
@@ -91,14 +106,34 @@ def page(
     elif filters.among is None and order.column in ("user", "priority"):
         found = _by_group(tx, caller, filters, span, order, after)
     else:
-        key = _key(order.column, now_us)
-        query = _of_jobs(select(Job.number, key.label("value")), caller, filters)
-        found = tx.execute(_part(query, key, order, after, span.limit + 1, span.offset)).all()
+        found = _by_key(tx, caller, filters, span, order, after, now_us)
     shown = found[: span.limit]
     following = None
     if len(found) > span.limit:
         following = _write(_Cursor(shown[-1].value, shown[-1].number, now_us))
     return _versions(tx, [row.number for row in shown]), following
+
+
+def _by_key(
+    tx: Connection,
+    caller: Caller,
+    filters: find.Filters,
+    span: find.Span,
+    order: ListOrder,
+    after: _Cursor | None,
+    now_us: int,
+) -> Sequence[Any]:
+    """Return the first jobs behind the cursor, by a key that an index has in order, but for those that run."""
+    most = span.offset + span.limit + 1
+    parts = [
+        _part(_of_jobs(select(Job.number, key.label("value")).where(has), caller, filters), key, order, after, most, 0)
+        for key, has in _keys(order.column, now_us, sort=filters.among is not None)
+    ]
+    together = union_all(*(select(part.subquery()) for part in parts)).subquery().c
+    by: tuple[Any, ...] = (together.value.desc() if order.falling else together.value, together.number.desc())
+    return tx.execute(
+        select(together.number, together.value).order_by(*by).limit(span.limit + 1).offset(span.offset)
+    ).all()
 
 
 def _of_jobs(query: find.Query, caller: Caller, filters: find.Filters) -> find.Query:
@@ -123,7 +158,7 @@ def _by_metric(
     most, found, passed = span.limit + 1, list[Any](), 0
     if after is None or after.value is not None:
         query = select(Job.number, value.label("value")).join(MetricSeries, MetricSeries.number == Job.number)
-        query = _of_jobs(query.where(has_it), caller, filters)
+        query = _of_jobs(query.where(has_it, value.is_not(None)), caller, filters)
         if filters.among is not None:
             query = query.where(MetricSeries.number.in_(filters.among))
         found += tx.execute(_part(query, value, order, after, most, span.offset))
@@ -133,7 +168,8 @@ def _by_metric(
             passed = tx.scalar(select(func.count()).select_from(before)) or 0
     if len(found) == most:
         return found
-    without = ~exists().where(MetricSeries.number == Job.number, has_it).correlate(Job)
+    of_job = MetricSeries.number == Job.number  # in an index, which databases pass over for that of the values
+    without = ~exists().where(of_job, has_it, _unindexed(value).is_not(None)).correlate(Job)
     others = _of_jobs(select(Job.number, null().label("value")).where(without), caller, filters)
     if after is not None and after.value is None:
         others = others.where(Job.number < after.number)
@@ -177,15 +213,24 @@ def _groups(tx: Connection, filters: find.Filters, order: ListOrder, start: str 
     ]
 
 
-def _key(column: Column, now_us: int) -> Any:
-    if column == "name":
-        return func.lower(Job.name)
+def _keys(column: Column | None, now_us: int, *, sort: bool) -> list[tuple[ColumnElement[Any], ColumnElement[bool]]]:
+    """Return the keys of an order, and the condition of the jobs that have each; `sort`: no index is to be read."""
     if column == "user":
-        return select(User.name).where(User.id == Job.user_id).scalar_subquery()
+        return [(select(User.name).where(User.id == Job.user_id).scalar_subquery(), true())]
     if column == "priority":
-        return Job.priority
-    ran = func.coalesce(Job.ended_us, now_us) - Job.started_us
-    return case((Job.started_us.is_(None), _NEVER), else_=ran)
+        return [(Job.priority.expression, true())]
+    if column == "name":
+        name = func.lower(Job.name)
+        return [(_unindexed(name) if sort else name, true())]
+    return [
+        (_unindexed(_RAN) if sort else _RAN, _RAN.is_not(None)),
+        (literal(now_us, BigInteger()) - Job.started_us, _RAN.is_(None)),
+    ]
+
+
+def _unindexed(key: ColumnElement[Any]) -> ColumnElement[Any]:
+    """Return a key such that databases take no index of it."""
+    return func.coalesce(key, key)
 
 
 def _versions(tx: Connection, numbers: list[int]) -> list[JobVersion]:

@@ -31,12 +31,12 @@ from tests.support.wait import until
 ROOT = Path(__file__).parents[3]
 
 
-#: What migration 0026 makes, besides the models.
-TRIGRAMS = ("job_names", "ix_jobs_name_trigrams", "ix_jobs_id_bytes")
+#: What migrations 0026 and 0039 make, besides the models: databases tell too little of indexes on expressions.
+UNMODELLED = ("job_names", "ix_jobs_name_trigrams", "ix_jobs_id_bytes", "ix_jobs_lower_name", "ix_jobs_ran_us")
 
 
 def modelled(name: str | None, *_: Any) -> bool:
-    return not (name or "").startswith(TRIGRAMS)
+    return not (name or "").startswith(UNMODELLED)
 
 
 def tables(url: str) -> set[str]:
@@ -52,6 +52,7 @@ def database_url(empty_database_url: str) -> str:
     return empty_database_url
 
 
+@pytest.mark.filterwarnings("ignore:Skipped unsupported reflection of expression-based index")
 def test_models_and_migrated_schema_are_the_same(database_url: str) -> None:
     migrate(database_url)
     engine = create_engine(database_url)

@@ -1,13 +1,15 @@
 """Lists of jobs by a column, page by page, on both databases."""
 
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, event, insert, select, update
 
 from service.db.engine import Database
 from service.db.models import Attempt, Job, MetricSeries
+from service.db.schema import migrate
 from service.errors import ProblemError
 from service.jobs import find, ordering
 from tests.support import box
@@ -114,13 +116,14 @@ def test_jobs_without_the_metric_come_last(measured: Database, order: str) -> No
         assert pages(tx, "max:accuracy", 5, find.Filters()) == sorted(whole, reverse=True)
 
 
-def test_filters_hold_in_such_an_order(jobs: Database) -> None:
+@pytest.mark.parametrize("order", ["-priority", "name", "-duration"])
+def test_filters_hold_in_such_an_order(jobs: Database, order: str) -> None:
     with jobs.read() as tx:
-        whole = expected(tx, "-priority")
+        whole = expected(tx, order)
         bobs = set(tx.scalars(select(Job.number).where(Job.user_id == "user-bob")))
-        assert pages(tx, "-priority", 2, find.Filters(user="bob")) == [each for each in whole if each in bobs]
+        assert pages(tx, order, 2, find.Filters(user="bob")) == [each for each in whole if each in bobs]
         bert = set(tx.scalars(select(Job.number).where(Job.name.icontains("bert"))))
-        assert pages(tx, "-priority", 2, find.Filters(q="bert")) == [each for each in whole if each in bert]
+        assert pages(tx, order, 2, find.Filters(q="bert")) == [each for each in whole if each in bert]
 
 
 @pytest.mark.parametrize("order", ["priority", "max:loss"])
@@ -130,3 +133,26 @@ def test_a_cursor_of_another_list_is_refused(jobs: Database, order: str, cursor:
     with jobs.read() as tx, pytest.raises(ProblemError) as refused:
         ordering.page(tx, ADA, find.Filters(), span, ordering.parse(order), NOW)
     assert refused.value.errors[0].field == "cursor"
+
+
+@pytest.mark.parametrize(
+    ("order", "indexes"),
+    [
+        ("name", ["ix_jobs_lower_name"]),
+        ("-duration", ["ix_jobs_ran_us"]),
+        ("-max:loss", ["ix_metric_series_name_max", "ix_metric_series_name_number"]),
+    ],
+)
+def test_indexes_have_the_order(tmp_path: Path, order: str, indexes: list[str]) -> None:
+    """By SQLite, which chooses without regard to how much there is: PostgreSQL sorts what is little."""
+    url = f"sqlite:///{tmp_path / 'x.db'}"
+    migrate(url)
+    db, asked = Database(url), list[tuple[str, Any]]()
+    event.listen(db.engine, "before_cursor_execute", lambda *args: asked.append((args[2], args[3])))
+    with db.read() as tx:
+        ordering.page(tx, ADA, find.Filters(), find.Span(limit=3), ordering.parse(order), NOW)
+        lists = [each for each in asked if each[0].startswith("SELECT")]
+        plans = [row[3] for sql, given in lists for row in tx.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", given)]
+    db.dispose()
+    for index in indexes:
+        assert any(index in step for step in plans), plans
