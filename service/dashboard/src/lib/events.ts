@@ -94,7 +94,7 @@ export const WORDS: Readonly<Record<string, (data: Data, message: string) => str
   "goes-on": ({ hung }) => (hung === undefined ? null : hung === true ? t`makes steps again` : t`its devices work again`),
   "not-joined": () => t`after a minute none of its ranks has joined a process group: if its script never does, each of them trains a copy of its own. Cancel it and run it with \`launcher: python\` (\`yard run --launcher python\`), one process with all GPUs`,
   joined: () => t`its ranks have joined a process group by now: they train together`,
-  awaiting: ({ numbers }) => (Array.isArray(numbers) ? t`to be preempted for it: ${{ jobs: list(numbers.map((one) => t`job ${{ number: String(one) }}`)) }}` : null),
+  awaiting: ({ numbers }) => (Array.isArray(numbers) ? t`to be preempted for it: ${{ jobs: jobs(numbers) }}` : null),
   "awaiting-abandoned": awaitingAbandoned,
   preempting,
   "preemption-abandoned": preemptionAbandoned,
@@ -157,7 +157,9 @@ function voided({ node, lacks, limit_s: limit }: Data): string | null {
     : t`node ${node} fell silent before all nodes were prepared`;
 }
 
-const jobs = (numbers: unknown) => list((numbers as number[]).map((one) => t`job ${{ number: String(one) }}`));
+function jobs(numbers: unknown): string {
+  return list((numbers as number[]).map((one) => t`job ${{ number: String(one) }}`));
+}
 
 function awaitingAbandoned({ numbers, late, why, allowed_s: allowed, spared_s: spared }: Data): string | null {
   if (!Array.isArray(numbers)) return null;
@@ -210,7 +212,7 @@ function preempting({ preemptor, checkpoint: saves }: Data): string | null {
 }
 
 function requeued(data: Data): string | null {
-  return data.again === undefined ? gaveWay(data) : startsAgain(data);
+  return data.again === undefined ? preempted(data) : startsAgain(data);
 }
 
 /** After an error. */
@@ -243,8 +245,8 @@ function failed({ error, unspent, saved, at_step: lost, held, asked }: Data): st
   return typeof held === "string" ? t`${told}; it held ${held} at most of the ${{ asked: String(asked) }} that it asked for of each GPU` : told;
 }
 
-/** For another job, or as its node is draining. */
-function gaveWay({ stop, preemptor, saved, at_step: lost, resumes }: Data): string | null {
+/** Preempted for another job, or stopped as its node is draining. */
+function preempted({ stop, preemptor, saved, at_step: lost, resumes }: Data): string | null {
   if (stop === undefined || (typeof saved !== "number" && lost !== "")) return null;
   const cause = stop === "drain"
     ? t`stopped because its node is draining`
