@@ -89,6 +89,8 @@ def timing(found: AttemptMoments, reported_us: int | None) -> api.StartTiming:
         stages=_stages(ends[1:], begun),
         warm=node.warm if node else None,
         cold_reason=node.cold_reason if node else None,
+        cold_code=node.cold_code if node else None,
+        cold_params={"said": node.cold_said} if node and node.cold_said is not None else {},
         preloaded=node.preloaded if node else None,
         clock_skew_ms=None if clock is None else clock.ahead_us / 1000,
         clock_skew_error_ms=None if clock is None else clock.error_us / 1000,

@@ -93,13 +93,15 @@ def _node(node: NodeRecord, devices: Iterable[DeviceRecord], disk_floor: int) ->
         yield Attention(kind="node-silent", node=node.name, message="is silent", since=since)
     floor = disk_floor if node.disk_floor is None else node.disk_floor
     if node.last_seen_us is not None and node.disk_free < floor:
-        free = f"has {format_size(node.disk_free)} of disk free: no job starts there below {format_size(floor)}"
-        yield Attention(kind="disk-low", node=node.name, message=free)
+        free, least = format_size(node.disk_free), format_size(floor)
+        message = f"has {free} of disk free: no job starts there below {least}"
+        yield Attention(kind="disk-low", node=node.name, message=message, params={"free": free, "least": least})
     for device in devices:
         if device.unusable is not None:
             what = "GPU" if device.kind == "gpu" else "CPU slot"
             message = f"{what} {device.index} is out of use: {device.unusable}"
-            yield Attention(kind="device-unusable", node=node.name, message=message)
+            params = {"unit": device.kind, "index": device.index, "said": device.unusable}
+            yield Attention(kind="device-unusable", node=node.name, message=message, params=params)
     for words in node.offenders:
         yield Attention(kind="offender", node=node.name, message=words)
 
@@ -134,7 +136,7 @@ def _idle(tx: Connection, runs: Sequence[_Run], caller: Caller, now: int) -> lis
     busiest = _busiest(tx, held, now)
     idle = [old[attempt] for attempt, (probes, most) in busiest.items() if probes and most < IDLE_BELOW]
     words = f"has used no GPU for {IDLE_MINUTES} minutes"
-    return [_of_run(run, caller, "idle", words) for run in idle]
+    return [_of_run(run, caller, "idle", words, params={"minutes": IDLE_MINUTES}) for run in idle]
 
 
 def _held_gpus(tx: Connection, attempts: Sequence[AttemptId]) -> list[_HeldGpu]:
@@ -191,6 +193,7 @@ def _not_finite(tx: Connection, runs: Sequence[_Run]) -> list[Attention]:
         Attention(
             kind="nan",
             message=f"{row.name} is {SPECIAL_VALUES[row.last_special]}",
+            params={"metric": row.name, "value": str(SPECIAL_VALUES[row.last_special])},
             job=by_id[attempt].number,
             name=by_id[attempt].name,
             user=by_id[attempt].user,
@@ -214,6 +217,7 @@ def _failed(tx: Connection, caller: Caller, now: int) -> list[Attention]:
         Attention(
             kind="failed",
             message=headline(each.error),
+            params=_told(each.error),
             since=moment(each.ended_us),
             job=each.number,
             name=each.name,
@@ -227,5 +231,16 @@ def headline(error: JobError | None) -> str:
     """Return the exception's own line of a failure, or what the service says of it."""
     if error is None:
         return "failed"
+    return _raised(error) or error.message
+
+
+def _raised(error: JobError) -> str | None:
     lines = [line for line in (error.traceback or "").splitlines() if line.strip() and not line.startswith((" ", "\t"))]
-    return lines[-1] if lines else error.message
+    return lines[-1] if lines else None
+
+
+def _told(error: JobError | None) -> dict[str, Any]:
+    """Return what the service's own words of a failure are made of."""
+    if error is None or _raised(error) is not None:
+        return {}
+    return {"error": error.model_dump(mode="json", exclude={"traceback"})}

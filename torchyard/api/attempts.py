@@ -2,11 +2,14 @@
 
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
+
+from pydantic import Field
 
 from torchyard.api.base import Number, Resource
 from torchyard.api.jobs import HeldDevice, JobError
 from torchyard.states import AttemptState
-from torchyard.wire import Environment, PreloadedModules, ProcessStack
+from torchyard.wire import ColdCode, Environment, PreloadedModules, ProcessStack
 
 
 class Member(Resource):
@@ -132,6 +135,10 @@ class StartTiming(Resource):
     """Whether its processes were forked from a server that had PyTorch loaded; null: not known."""
     cold_reason: str | None
     """Why it was not, or not in all of its processes."""
+    cold_code: str | None = Field(default=None, json_schema_extra={"x-extensible-enum": list(ColdCode)})
+    """The same as a machine-readable reason; null: none, or from an older node."""
+    cold_params: dict[str, Any] = {}
+    """What the reason names beside its code (`said`), for words in another language."""
     preloaded: PreloadedModules | None = None
     """What it found loaded besides, since earlier jobs have imported it; null: nothing."""
     clock_skew_ms: float | None

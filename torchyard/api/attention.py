@@ -1,7 +1,7 @@
 """Faults that need attention on the box, as the REST API shows them."""
 
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from torchyard.api.base import Resource
 
@@ -13,6 +13,9 @@ class Attention(Resource):
     """What goes wrong."""
     message: str
     """What is wrong, in words that follow the job's or node's name; of a failure, the exception's own line."""
+    params: dict[str, Any] = {}
+    """What the message is made of, for words in another language; the keys depend on the kind, and empty means that the
+    message alone says it. Of a failure `error`, without its traceback, unless the message is a line of that."""
     since: datetime | None = None
     """Since when; null: that is not known."""
     node: str | None = None

@@ -64,6 +64,7 @@ from .stacks import Frame as Frame
 from .stacks import ProcessStack as ProcessStack
 from .stacks import StackDump as StackDump
 from .stacks import ThreadStack as ThreadStack
+from .start import ColdCode as ColdCode
 from .start import NodeStart as NodeStart
 from .start import PreloadedModules as PreloadedModules
 from .start import StartMark as StartMark

@@ -55,6 +55,36 @@ class PreloadedModules(DescribedMessage):
     """How long their import took where they were loaded: about what a job saves that imports all of them."""
 
 
+class ColdCode(StrEnum):
+    """Reasons for a cold start that are known."""
+
+    #: Warm start is off on the node.
+    OFF = "off"
+    #: No fork server had the environment yet, did not answer, or has forked what could not be used.
+    NOT_YET = "not-yet"
+    SILENT = "silent"
+    REFUSED = "refused"
+    #: The interpreter cannot be shared.
+    UNFIT = "unfit"
+    #: The spec says `warm_start: false`.
+    SPEC = "spec"
+    #: Another account than the worker's, with a network of its own, or on a node without cgroups.
+    OWN_NETWORK = "own-network"
+    NO_CGROUPS = "no-cgroups"
+    SEVERAL_NODES = "several-nodes"
+    #: `launcher: none` starts its command as it is.
+    BARE_COMMAND = "bare-command"
+    COMMAND_LINE = "command-line"
+    #: Rank 0 was forked, and executed its program after all (`worker.forkserver.program`).
+    NOT_PYTHON = "not-python"
+    NO_SOURCE = "no-source"
+    UNREADABLE = "unreadable"
+    OWN_MODULE = "own-module"
+    TOO_LARGE = "too-large"
+    SETS_TORCH = "sets-torch"
+    SETS_VARIABLE = "sets-variable"
+
+
 class NodeStart(Message):
     """``POST /agent/attempts/{id}/start``, and a part of `Started` and `Result`: 204. It may come again, with more."""
 
@@ -68,4 +98,8 @@ class NodeStart(Message):
     warm: bool | None = None
     #: Why it was not, or not in all of its processes.
     cold_reason: Text | None = None
+    #: Of `ColdCode`, and words that only a newer service knows; None: an older node.
+    cold_code: Text | None = None
+    #: What that names, such as a module, or what another program said of it.
+    cold_said: Text | None = None
     preloaded: PreloadedModules | None = None

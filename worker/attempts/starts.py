@@ -12,15 +12,15 @@ from typing import Any, Final
 
 from torchyard.ids import now_us
 from torchyard.injob import layout
-from torchyard.wire import NodeStart, PreloadedModules, StartMark
+from torchyard.wire import ColdCode, NodeStart, PreloadedModules, StartMark
 from worker.attempts import files, opening
 from worker.attempts.folder import AttemptFolder
 from worker.shim.files import steady_us
 
 #: Bytes of a rank's marks that are read.
 MAX_MARKS: Final = 4096
-#: The line of a rank's marks that says why its program was executed after all.
-COLD: Final = "cold"
+#: The lines of a rank's marks that say why its program was executed after all: words, code, and what that names.
+COLD, COLD_CODE, COLD_SAID = "cold", "cold-code", "cold-said"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +30,16 @@ class Heard:
     wall_us: int = field(default_factory=now_us)
     steady_us: int = field(default_factory=steady_us)
     published_us: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColdReason:
+    """Why a start was cold, in words and as a code."""
+
+    code: ColdCode
+    message: str
+    said: str | None = None
+    """What the code names, or what another program said of it."""
 
 
 @dataclass(kw_only=True)
@@ -43,7 +53,7 @@ class StartClock:
         """Note that it is now."""
         self.marks[name.value] = steady_us()
 
-    def write(self, folder: AttemptFolder, cold_reason: str | None, preloaded: PreloadedModules | None = None) -> None:
+    def write(self, folder: AttemptFolder, cold: ColdReason | None, preloaded: PreloadedModules | None = None) -> None:
         """Leave the marks in the folder for whoever follows the attempt, also after a restart of the worker."""
         heard = self.heard
         record = {
@@ -51,7 +61,9 @@ class StartClock:
             "steady_us": heard.steady_us,
             "published_us": heard.published_us,
             "marks": self.marks,
-            "cold_reason": cold_reason,
+            "cold_reason": cold.message if cold else None,
+            "cold_code": cold.code if cold else None,
+            "cold_said": cold.said if cold else None,
             "preloaded": preloaded.model_dump() if preloaded else None,
         }
         files.write_whole(folder.at(layout.START), json.dumps(record).encode(), durable=False)
@@ -96,6 +108,8 @@ class StartReader:
             marks={name: at - own["steady_us"] for name, at in steady.items()},
             warm=shim.get("forked"),
             cold_reason=own["cold_reason"] or ranks.get(COLD),
+            cold_code=own.get("cold_code") if own["cold_reason"] else ranks.get(COLD_CODE),
+            cold_said=own.get("cold_said") if own["cold_reason"] else ranks.get(COLD_SAID),
             preloaded=None if COLD in ranks else own.get("preloaded"),
         )
 

@@ -55,6 +55,18 @@ class Command(NamedTuple):
     arguments: tuple[str, ...]
 
 
+class Cold(NamedTuple):
+    """Why a program is executed after all: a code of `torchyard.wire.ColdCode`, the words, and what it names."""
+
+    code: str
+    words: str
+    said: str = ""
+
+
+#: What is executed although it came to a fork server.
+NOT_PYTHON = Cold("not-python", "it is no Python")
+
+
 def parse(words: Sequence[str], interpreter: str, options: Sequence[str]) -> Command | None:
     """Return the command, if this interpreter with just these options runs it."""
     own = 1 + len(options)
@@ -69,27 +81,28 @@ def parse(words: Sequence[str], interpreter: str, options: Sequence[str]) -> Com
 
 def needs_new_interpreter(
     command: Command, loaded: frozenset[str], variables: Collection[str] = frozenset()
-) -> str | None:
+) -> Cold | None:
     """Return why a command has to be executed after all; `loaded` has the names of the modules that are loaded here,
     and would not come from the program's own folder, `variables` those that were looked up meanwhile.
     """
     if not _is_script(command):
-        return "it is no file of Python source"
+        return Cold("no-source", "it is no file of Python source")
     first = _first_folder(command)
     try:
         own = {name.partition(".")[0] for name in os.listdir(first or ".")} if first is not None else set()
         shadowed = sorted(own & loaded)
         text = _text(command, first)
     except OSError as error:
-        return str(error)
+        return Cold("unreadable", str(error), str(error))
     if shadowed:
-        return f"its folder has a module {shadowed[0]} of its own"
+        return Cold("own-module", f"its folder has a module {shadowed[0]} of its own", shadowed[0])
     if text is None:
-        return "it is too large to be looked through"
+        return Cold("too-large", "it is too large to be looked through")
     if _DOTENV.search(text) or (_ENVIRON.search(text) and _SETTING.search(text)):
-        return "it may set variables that torch reads when it is imported"
+        return Cold("sets-torch", "it may set variables that torch reads when it is imported")
     late = _may_set(text, variables)
-    return f"it may set {late}, which a module reads when it is imported" if late else None
+    words = f"it may set {late}, which a module reads when it is imported"
+    return Cold("sets-variable", words, late) if late else None
 
 
 def _may_set(text: bytes, variables: Collection[str]) -> str | None:

@@ -150,13 +150,16 @@ class ForkServer:
     def _command(self, words: list[str], marks: str) -> program.Command | None:
         """The command, if it can be run without executing it; else it is noted among the marks why not."""
         command = program.parse(words, sys.executable, self.options)
-        why = "it is no Python" if command is None else self._why_executed(command)
+        why = program.NOT_PYTHON if command is None else self._why_executed(command)
         if why is None:
             return command
-        rank.note_start(marks, int(os.environ.get("RANK", "0")), {"cold": f"its program was executed: {why}"})
+        told: dict[str, object] = {"cold": f"its program was executed: {why.words}", "cold-code": why.code}
+        if why.said:
+            told["cold-said"] = why.said
+        rank.note_start(marks, int(os.environ.get("RANK", "0")), told)
         return None
 
-    def _why_executed(self, command: program.Command) -> str | None:
+    def _why_executed(self, command: program.Command) -> program.Cold | None:
         return program.needs_new_interpreter(command, self._loaded, self._preload.variables)
 
 

@@ -21,7 +21,7 @@ from torchyard.wire import Device, Go, Launch, PreloadedModules, Prepared, RankE
 from worker import shim
 from worker.attempts import files, tree
 from worker.attempts.folder import AttemptFolder
-from worker.attempts.starts import Heard, StartClock
+from worker.attempts.starts import ColdReason, Heard, StartClock
 from worker.exceptions import DeviceGoneError, StoppedError, UnavailableError, UnusableError
 from worker.launching import argv, carry, environment, interpreter, local_rank, prepare, rendezvous, resuming, warm
 from worker.launching.identity import UnixUser, check_access, identity
@@ -302,7 +302,7 @@ class AttemptLauncher:
         descriptors: list[int],
         secrets: Mapping[str, str],
         record: Mapping[str, Any],
-    ) -> str | None:
+    ) -> ColdReason | None:
         """Fork the shim, from a fork server if there is one, and wait until it has let the job go; it reads the secrets
         from its input. Return why it was not forked from a server.
         """
@@ -332,13 +332,13 @@ class AttemptLauncher:
         return None if self.fork_servers is None else self.fork_servers.preloaded(record)
 
     @contextmanager
-    def _reaper(self, record: Mapping[str, Any]) -> Iterator[tuple[socket.socket | None, str | None]]:
+    def _reaper(self, record: Mapping[str, Any]) -> Iterator[tuple[socket.socket | None, ColdReason | None]]:
         """A reaper that forks the job of another account, and why the job is executed if it does not."""
         if self.fork_servers is None or record["uid"] is None:
             yield None, warm.OFF
             return
         lent = warm.SILENT if self.shims is None else self.fork_servers.lend(record)
-        if isinstance(lent, str):
+        if isinstance(lent, ColdReason):
             yield None, lent
             return
         with lent:
@@ -362,7 +362,7 @@ class AttemptLauncher:
             os.close(descriptor)
 
 
-def _unless_forked(folder: AttemptFolder) -> str | None:
+def _unless_forked(folder: AttemptFolder) -> ColdReason | None:
     """Return why a job was not forked by the reaper that its shim was given; None when it was."""
     shim = folder.read_shim()
     return warm.REFUSED if shim is not None and not shim.forked else None

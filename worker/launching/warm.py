@@ -22,9 +22,10 @@ from typing import Any, Final
 
 from torchyard.ids import AttemptId
 from torchyard.spec import Resources
-from torchyard.wire import PreloadedModules
+from torchyard.wire import ColdCode, PreloadedModules
 from worker import forkserver, shim
 from worker.attempts.folder import AttemptFolder
+from worker.attempts.starts import ColdReason
 from worker.exceptions import UnusableError
 from worker.forkserver import packages, preload, program, title
 from worker.launching.learnt import LearntModules, read_report
@@ -53,10 +54,26 @@ TOLD, WORDS = 4 << 20, 300
 BUDGET, FREE = 0.1, 0.05
 TRIM_S: Final = 30.0
 #: Why a start was none from a fork server, as the job's owner is told.
-OFF: Final = "warm start is off on this node (TORCHYARD_WARM_START)"
-NOT_YET: Final = "no fork server had this environment yet; one is made for the jobs to come"
-SILENT: Final = "the fork server did not answer"
-REFUSED: Final = "what the fork server has forked could not be used (the launcher's log says why)"
+OFF: Final = ColdReason(code=ColdCode.OFF, message="warm start is off on this node (TORCHYARD_WARM_START)")
+NOT_YET: Final = ColdReason(
+    code=ColdCode.NOT_YET, message="no fork server had this environment yet; one is made for the jobs to come"
+)
+SILENT: Final = ColdReason(code=ColdCode.SILENT, message="the fork server did not answer")
+REFUSED: Final = ColdReason(
+    code=ColdCode.REFUSED, message="what the fork server has forked could not be used (the launcher's log says why)"
+)
+_COMMAND_LINE: Final = ColdReason(
+    code=ColdCode.COMMAND_LINE, message="its command line is not one that a fork server can run"
+)
+#: Why a launch is executed whatever its command line is.
+_ALWAYS: Final[Mapping[ColdCode, str]] = {
+    ColdCode.SPEC: "its spec says warm_start: false",
+    ColdCode.OWN_NETWORK: "it runs as another account than the worker and has a network of its own",
+    ColdCode.NO_CGROUPS: "it runs as another account than the worker, on a node without cgroups to hold its processes "
+    "together",
+    ColdCode.SEVERAL_NODES: "it runs on several nodes",
+    ColdCode.BARE_COMMAND: "launcher: none starts its command as it is",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,25 +101,26 @@ class ServerKey:
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
 
 
-def never_warm(launch: Mapping[str, Any]) -> str:
+def never_warm(launch: Mapping[str, Any]) -> ColdReason:
     """Return why a launch without a key is always executed."""
-    return _executed_always(launch) or "its command line is not one that a fork server can run"
+    code = _executed_always(launch)
+    return _COMMAND_LINE if code is None else ColdReason(code=code, message=_ALWAYS[code])
 
 
-def _executed_always(launch: Mapping[str, Any]) -> str | None:
+def _executed_always(launch: Mapping[str, Any]) -> ColdCode | None:
     """Return why a launch is executed whatever its command line is; None if that decides."""
     words = launch["argv"]
     if not launch["warm_start"]:
-        return "its spec says warm_start: false"
+        return ColdCode.SPEC
     # A process that the shim has not forked can be moved into cgroups, into a network namespace it cannot.
     if launch["uid"] is not None and launch["isolated"]:
-        return "it runs as another account than the worker and has a network of its own"
+        return ColdCode.OWN_NETWORK
     if launch["uid"] is not None and not launch["limits"]["groups"]:
-        return "it runs as another account than the worker, on a node without cgroups to hold its processes together"
+        return ColdCode.NO_CGROUPS
     if launch["torchrun"] and words[1] != _ELASTIC:
-        return "it runs on several nodes"
+        return ColdCode.SEVERAL_NODES
     if not Path(words[0]).is_absolute():
-        return "launcher: none starts its command as it is"
+        return ColdCode.BARE_COMMAND
     return None
 
 
@@ -211,14 +229,14 @@ class ForkServers:
     _servers: dict[ServerKey, _ForkServer] = field(default_factory=dict, repr=False)
     _wanted: dict[ServerKey, float] = field(default_factory=dict, repr=False)
     """Keys for which a server is made, or could not be, with the time until which that holds."""
-    _unfit: dict[ServerKey, str] = field(default_factory=dict, repr=False)
+    _unfit: dict[ServerKey, ColdReason] = field(default_factory=dict, repr=False)
     """Why an interpreter cannot be shared."""
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _closed: threading.Event = field(default_factory=threading.Event, repr=False)
 
     def start(
         self, record: Mapping[str, Any], launch: Path, log: int, held: Sequence[int], told: bytes | None = None
-    ) -> str | None:
+    ) -> ColdReason | None:
         """Fork the shim of the attempt with this ``launch.json`` as `launch` does; else return why not, and see to it
         that the next of its environment can be.
         """
@@ -230,7 +248,7 @@ class ForkServers:
             return None
         return self._cold(key, had=had)
 
-    def lend(self, record: Mapping[str, Any]) -> socket.socket | str:
+    def lend(self, record: Mapping[str, Any]) -> socket.socket | ColdReason:
         """Have a reaper forked for the shim of the attempt with this ``launch.json``, which runs as another account
         than the worker; else return why not, and see to it that one can be for the next of its environment.
         """
@@ -249,7 +267,7 @@ class ForkServers:
                 self._retire(key, server)
         return reaper if reaper is not None else self._cold(key, had=server is not None)
 
-    def _cold(self, key: ServerKey, *, had: bool) -> str:
+    def _cold(self, key: ServerKey, *, had: bool) -> ColdReason:
         """Return why a start was cold, and have a server made for the next."""
         self.want(key)
         with self._lock:
@@ -339,7 +357,8 @@ class ForkServers:
                 return self.make(key)
             logger.warning("%s gets no fork server: %s", key.interpreter, error)
             with self._lock:
-                self._unfit[key] = f"its interpreter cannot be shared: {error}"
+                message = f"its interpreter cannot be shared: {error}"
+                self._unfit[key] = ColdReason(code=ColdCode.UNFIT, message=message, said=str(error))
             return False
         with self._lock:
             before = self._servers.get(key)

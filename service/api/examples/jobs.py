@@ -186,6 +186,8 @@ MODELS: tuple[BaseModel, ...] = (
         ],
         warm=True,
         cold_reason=None,
+        cold_code=None,
+        cold_params={},
         preloaded=PreloadedModules(packages=["transformers", "tokenizers"], modules=412, seconds=2.3),
         clock_skew_ms=0.3,
         clock_skew_error_ms=0.2,

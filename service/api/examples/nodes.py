@@ -165,7 +165,14 @@ MODELS: tuple[BaseModel, ...] = (
             )
         ],
     ),
-    api.Attention(kind="idle", message="has not used its GPUs for 20 min", since=at("9:10"), job=42, name="resnet"),
+    api.Attention(
+        kind="idle",
+        message="has used no GPU for 10 minutes",
+        params={"minutes": 10},
+        since=at("9:10"),
+        job=42,
+        name="resnet",
+    ),
     api.Calibration(
         sources=[
             api.SourceCalibration(

@@ -302,7 +302,7 @@ def test_a_server_serves_one_account(team: Team) -> None:
     assert not team.servers.has(replace(key, account=team.key(second).account))
     start = StartReader(second, owner=other.pw_uid).read()
     assert start is not None
-    assert start.cold_reason == warm.NOT_YET
+    assert start.cold_reason == warm.NOT_YET.message
 
 
 def test_a_server_has_its_account_and_no_more(team: Team) -> None:
@@ -423,7 +423,7 @@ def test_a_hostile_server_harms_no_process_that_it_names(team: Team, open_tmp: P
     assert "the fork server of its account is not used" in log(second, layout.LAUNCHER_LOG)
     start = StartReader(second, owner=team.who.pw_uid).read()
     assert start is not None
-    assert start.cold_reason == warm.REFUSED
+    assert start.cold_reason == warm.REFUSED.message
 
 
 def test_a_reaper_that_does_not_tell_harms_its_own_job_alone(team: Team, open_tmp: Path, victim: int) -> None:

@@ -4,6 +4,7 @@ import { Link } from "@tanstack/react-router";
 
 import { useAttention } from "../api/box";
 import type { Attention as Item } from "../api/types";
+import { attentionWords } from "../lib/attention";
 import { age, secondsBetween } from "../lib/time";
 import { Message } from "../ui/Message";
 import { Notice } from "../ui/Notice";
@@ -44,7 +45,7 @@ export function Attention() {
             <span className="attention-kind">{WORDS[item.kind]}</span>
             <div>
               <Subject item={item} />{" "}
-              <span className="attention-words"><Message text={item.message} now={now} /></span>
+              <span className="attention-words"><Message text={attentionWords(item)} now={now} /></span>
             </div>
             {item.since != null && <span className="faint"><Time at={item.since}>{age(secondsBetween(item.since, null, now))}</Time></span>}
           </li>

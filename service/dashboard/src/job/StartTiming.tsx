@@ -1,10 +1,14 @@
-import { t } from "@lingui/core/macro";
+import { plural, t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
+import type { ReactNode } from "react";
 
 import { useStarts } from "../api/jobs";
 import type { Job, StartTiming as Start } from "../api/types";
+import { coldWords, packageNames } from "../lib/coldStart";
+import { fixed } from "../lib/format";
 import { stageLabel } from "../lib/stages";
 import { milliseconds } from "../lib/time";
+import { Coded } from "../ui/Coded";
 import { Panel } from "../ui/Panel";
 
 /** How the start of the newest attempt went: each stage where it lay in the whole. */
@@ -12,6 +16,7 @@ export function StartTiming({ job }: { job: Job }) {
   const start = useStarts(job).data?.at(-1);
   if (start === undefined || start.stages.length === 0) return null;
   const whole = ended(start);
+  const cold = coldWords(start);
   return (
     <Panel title={t`Start`} tools={<span className="faint">{how(start, milliseconds(whole))}</span>}>
       <ol className="stages">
@@ -33,9 +38,8 @@ export function StartTiming({ job }: { job: Job }) {
           </li>
         ))}
       </ol>
-      {start.cold_reason != null && (
-        <p className="stages-note soft"><Trans>Cold start: {{ reason: start.cold_reason }}.</Trans></p>
-      )}
+      {cold !== null && <Cold reason={<Coded text={cold} />} />}
+      {start.preloaded != null && <Preloaded found={start.preloaded} />}
       {skewed(start) && (
         <p className="stages-note faint">
           <Trans>
@@ -45,6 +49,24 @@ export function StartTiming({ job }: { job: Job }) {
         </p>
       )}
     </Panel>
+  );
+}
+
+function Cold({ reason }: { reason: ReactNode }) {
+  return <p className="stages-note soft"><Trans>Cold start: {reason}.</Trans></p>;
+}
+
+/** What it found loaded since earlier jobs have imported it. */
+function Preloaded({ found }: { found: NonNullable<Start["preloaded"]> }) {
+  const { packages, modules: count, seconds } = found;
+  const modules = plural(count, { one: "# module", other: "# modules" });
+  return (
+    <p className="stages-note soft">
+      <Trans>
+        Loaded ahead: {{ names: packageNames(packages) }} ({modules}, whose import took{" "}
+        {{ time: fixed(seconds, 1) }} s).
+      </Trans>
+    </p>
   );
 }
 

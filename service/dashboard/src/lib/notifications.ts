@@ -1,6 +1,7 @@
 import { t } from "@lingui/core/macro";
 
 import type { Attention, Job } from "../api/types";
+import { attentionWords } from "./attention";
 import { failureWords } from "./failure";
 import type { ToldJob } from "./listed";
 import { isFinal } from "./states";
@@ -35,7 +36,7 @@ function ofJob(job: ToldJob, hung: Attention | undefined): JobNotification | nul
     if (endedAt === null || state === "cancelled") return null;
     return state === "failed" ? made("failed", endedAt, job.error && failureWords(job.error).headline) : made("done", endedAt);
   }
-  if (hung?.since != null) return made("hangs", hung.since, hung.message);
+  if (hung?.since != null) return made("hangs", hung.since, attentionWords(hung));
   return startedAt !== null && state !== "queued" ? made("started", startedAt) : null;
 }
 

@@ -40,6 +40,12 @@ def test_troubles_of_nodes_and_devices_are_told_to_everybody(yard: RecordedConte
         ("device-unusable", "GPU 1 is out of use: it fell off the bus"),
         ("offender", "process 42 computes"),
     ]
+    assert [item.params for item in load(yard, caller("eve"))] == [
+        {},
+        {"free": "512.0 MiB", "least": "1.0 GiB"},
+        {"unit": "gpu", "index": 1, "said": "it fell off the bus"},
+        {},
+    ]
 
 
 def test_a_failure_says_the_exceptions_own_line_until_the_job_is_run_again(yard: RecordedContext) -> None:
@@ -55,7 +61,10 @@ def test_a_failure_says_the_exceptions_own_line_until_the_job_is_run_again(yard:
 
 def test_a_failure_is_told_for_a_day(yard: RecordedContext) -> None:
     box.finish(yard.ctx.db, box.start(yard.ctx.db, box.add_job(yard.ctx.db, max_retries=0), UUIDS[:1]), exit_code=1)
-    assert [kind for kind, _ in told(yard)] == ["failed"]
+    (found,) = load(yard)
+    assert found.kind == "failed"
+    error = JobError.model_validate(found.params["error"])
+    assert (error.message, error.exit_code, error.traceback) == (found.message, 1, None)
     yard.clock.us += attention.FAILED_US + 10
     assert told(yard) == []
 
@@ -90,7 +99,12 @@ def test_a_metric_that_is_not_finite_is_told_to_its_owner(yard: RecordedContext)
     with yard.ctx.db.write() as tx:
         job = tx.scalar(select(Attempt.job_id))
         tx.execute(insert(MetricSeries).values(job_id=job, last_step=3, last_special=1, **series))
-    assert told(yard) == [("nan", "train/loss is nan")]
+    (found,) = load(yard)
+    assert (found.kind, found.message, found.params) == (
+        "nan",
+        "train/loss is nan",
+        {"metric": "train/loss", "value": "nan"},
+    )
     assert told(yard, caller("root", "admin")) == []
 
 

@@ -16,6 +16,8 @@ NODE = NodeStart(
     marks={StartMark.CLAIMING: 4_000, StartMark.CLAIMED: 10_000, StartMark.PREPARED: 13_000, StartMark.STARTED: 50_000},
     warm=False,
     cold_reason="no server yet",
+    cold_code="unfit",
+    cold_said="a file",
     preloaded=PreloadedModules(packages=["tidy"], modules=2, seconds=0.5),
 )
 MOMENTS = AttemptMoments(
@@ -49,6 +51,7 @@ def test_each_stage_ends_where_the_next_begins() -> None:
     }
     told = starts.timing(MOMENTS, None)
     assert (told.warm, told.cold_reason, told.clock_skew_ms, told.clock_skew_error_ms) == (False, "no server yet", 0, 3)
+    assert (told.cold_code, told.cold_params) == ("unfit", {"said": "a file"})
     assert told.preloaded == NODE.preloaded
     assert [stage.at_ms for stage in told.stages][:3] == [0, 5, 12]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from torchyard.injob import layout
-from torchyard.wire import PreloadedModules, StartMark
+from torchyard.wire import ColdCode, PreloadedModules, StartMark
 from worker.attempts.folder import AttemptFolder
-from worker.attempts.starts import Heard, StartClock, StartReader
+from worker.attempts.starts import ColdReason, Heard, StartClock, StartReader
 from worker.shim.files import steady_us
 
 
@@ -21,13 +21,13 @@ def folder(tmp_path: Path) -> AttemptFolder:
     return made
 
 
-def begin(folder: AttemptFolder, cold_reason: str | None = None, preloaded: PreloadedModules | None = None) -> int:
+def begin(folder: AttemptFolder, cold: ColdReason | None = None, preloaded: PreloadedModules | None = None) -> int:
     """The worker's marks and the shim's; returns when the node heard of the attempt."""
     heard = steady_us() - 1_000_000
     clock = StartClock(heard=Heard(wall_us=5, steady_us=heard, published_us=3))
     clock.marks = {"claimed": heard + 10}
     clock.mark(StartMark.PREPARED)
-    clock.write(folder, cold_reason, preloaded)
+    clock.write(folder, cold, preloaded)
     shim = {"begun_us": heard + 100, "started_steady_us": heard + 200, "forked": False}
     folder.at(layout.SHIM).write_text(json.dumps(shim))
     return heard
@@ -39,11 +39,12 @@ def say(folder: AttemptFolder, text: str) -> None:
 
 
 def test_marks_of_worker_shim_and_rank_become_one_start(folder: AttemptFolder) -> None:
-    heard = begin(folder, "off")
+    heard = begin(folder, ColdReason(code=ColdCode.UNFIT, message="it keeps a file open", said="a file"))
     reader = StartReader(folder, owner=os.getuid())
     first = reader.read()
     assert first is not None
-    assert (first.heard_us, first.published_us, first.warm, first.cold_reason) == (5, 3, False, "off")
+    assert (first.heard_us, first.published_us, first.warm) == (5, 3, False)
+    assert (first.cold_reason, first.cold_code, first.cold_said) == ("it keeps a file open", "unfit", "a file")
     assert first.marks[StartMark.CLAIMED] == 10
     assert first.marks[StartMark.PREPARED] >= 1_000_000
     assert (first.marks[StartMark.SHIM], first.marks[StartMark.STARTED]) == (100, 200)
@@ -74,10 +75,11 @@ def test_what_was_loaded_ahead_is_told_unless_the_program_was_executed(folder: A
 
 def test_why_a_forked_program_was_executed_is_its_servers_word(folder: AttemptFolder) -> None:
     begin(folder)
-    say(folder, "cold its program was executed: it is no Python\n")
+    say(folder, "cold its program was executed: it is no Python\ncold-code not-python\n")
     start = StartReader(folder, owner=os.getuid()).read()
     assert start is not None
-    assert start.cold_reason == "its program was executed: it is no Python"
+    assert (start.cold_reason, start.cold_code) == ("its program was executed: it is no Python", "not-python")
+    assert start.cold_said is None
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from torchyard.wire import ColdCode
 from worker.forkserver import program
 from worker.forkserver.program import Command, parse
 
@@ -45,7 +46,13 @@ def reason(folder: Path, code: str | bytes, name: str = "train.py") -> str | Non
     path = folder / name
     path.write_bytes(code.encode() if isinstance(code, str) else code)
     command = Command(("python", str(path)), "", str(path), ())
-    return program.needs_new_interpreter(command, frozenset({"torch", "numpy", "json"}))
+    return words_of(program.needs_new_interpreter(command, frozenset({"torch", "numpy", "json"})))
+
+
+def words_of(found: program.Cold | None) -> str | None:
+    """The words of a reason; its code is one that the service knows."""
+    assert found is None or found.code in set(ColdCode)
+    return None if found is None else found.words
 
 
 def test_a_plain_script_needs_no_interpreter_of_its_own(tmp_path: Path) -> None:
@@ -132,4 +139,5 @@ def test_a_program_that_looks_at_it_is_not(tmp_path: Path, code: str) -> None:
 def learnt_reason(folder: Path, code: str) -> str | None:
     path = folder / "train.py"
     path.write_text(code)
-    return program.needs_new_interpreter(Command(("python", str(path)), "", str(path), ()), frozenset(), VARIABLES)
+    command = Command(("python", str(path)), "", str(path), ())
+    return words_of(program.needs_new_interpreter(command, frozenset(), VARIABLES))

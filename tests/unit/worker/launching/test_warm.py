@@ -89,8 +89,8 @@ def test_each_account_has_servers_of_its_own_with_all_its_groups() -> None:
 
 def test_an_account_is_told_why_its_jobs_are_executed() -> None:
     other = launch([*AGENT, PYTHON, "-u", "a.py"], uid=1000)
-    assert "a network of its own" in never_warm(other | {"isolated": True})
-    assert "without cgroups" in never_warm(other | {"limits": {"groups": []}})
+    assert "a network of its own" in never_warm(other | {"isolated": True}).message
+    assert "without cgroups" in never_warm(other | {"limits": {"groups": []}}).message
 
 
 def test_processes_are_found_by_what_they_show() -> None:
