@@ -19,12 +19,13 @@ from math import ceil
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, exists, func, select
+from sqlalchemy import Connection, func, select
 
 from service.accounting import accounts, policy_settings
 from service.accounting.policy_settings import current_policy
+from service.accounting.usage import SAVES
 from service.db.engine import Database
-from service.db.models import Attempt, Checkpoint, Device, Job, Project, User
+from service.db.models import Attempt, Device, Job, Project, User
 from service.db.records.record import Record
 from service.db.records.spec import StoredSpec
 from service.errors import ProblemError, field_problem
@@ -131,10 +132,9 @@ def _jobs(tx: Connection, since_us: int) -> list[TraceRow]:
         .group_by(Attempt.job_id)
         .subquery()
     )
-    saves = exists().where(Checkpoint.job_id == Job.id).label("saves")
     allowed = Project.restarts.label("project_restarts")
     query = (
-        select(*_EndedJob.columns(Job, User.name.label("user"), ran.c.held_us, saves, allowed))
+        select(*_EndedJob.columns(Job, User.name.label("user"), ran.c.held_us, SAVES, allowed))
         .join(User, User.id == Job.user_id)
         .join(Project, Project.name == Job.project)
         .join(ran, ran.c.job_id == Job.id)
@@ -153,9 +153,7 @@ def _row(job: _EndedJob) -> TraceRow:
         user=job.user,
         project=job.project,
         priority=PRIORITIES[job.priority].value,
-        stoppable=int(job.spec.stoppable(saves=job.saves)),
-        restartable=int(job.spec.starts_over and (job.spec.restartable or job.project_restarts)),
-        reports=int(job.total_steps is not None),
+        **history.flags(job.spec.data, saves=job.saves, restarts=job.project_restarts, total_steps=job.total_steps),
         gpu_share=job.spec.gpu_share or 0,
     )
 

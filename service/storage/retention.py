@@ -5,7 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, and_, delete, exists, func, or_, select, true, update
+from sqlalchemy import Connection, and_, case, delete, exists, func, or_, select, true, update
 from sqlalchemy.orm import aliased
 
 from service.db.models import (
@@ -150,12 +150,16 @@ def forget_logs(tx: Connection, job_id: JobId) -> None:
 
 def storage(tx: Connection, job_ids: Sequence[JobId]) -> dict[JobId, Storage]:
     """Bytes that each of the jobs holds in the artifact store (files that jobs share count for each)."""
-    checkpoints = _sums(tx, Checkpoint.job_id, Checkpoint.size, Checkpoint.state == "stored", job_ids)
+    stored = case((Checkpoint.state == "stored", Checkpoint.size), else_=0)
+    checkpoints = _sums(tx, Checkpoint.job_id, stored, true(), job_ids)
     outputs = _sums(tx, Output.job_id, Output.size, Output.state == "stored", job_ids)
     logs = _sums(tx, Attempt.job_id, LogStream.size, LogStream.attempt_id == Attempt.id, job_ids)
     return {
         job_id: Storage(
-            checkpoints=checkpoints.get(job_id, 0), outputs=outputs.get(job_id, 0), logs=logs.get(job_id, 0)
+            checkpoints=checkpoints.get(job_id, 0),
+            outputs=outputs.get(job_id, 0),
+            logs=logs.get(job_id, 0),
+            saved=job_id in checkpoints,
         )
         for job_id in job_ids
     }

@@ -106,6 +106,8 @@ class Storage(Resource):
     """Bytes of the files that it has written."""
     logs: int
     """Bytes of its logs."""
+    saved: bool = False
+    """Whether it has had a checkpoint, deleted by now or not."""
 
     @property
     def total(self) -> int:

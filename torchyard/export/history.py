@@ -1,10 +1,10 @@
 """History of a box as a trace for `yard simulate`: who submitted what when, and how long it held its GPUs."""
 
 import csv
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from datetime import datetime
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from torchyard.quantities import parse_size
 from torchyard.spec.restarts import starts_over, stoppable
@@ -64,17 +64,27 @@ def rows(client: "Client") -> Iterator[TraceRow]:
                 user=job.user,
                 project=job.project,
                 priority=job.priority.value,
-                stoppable=int(stoppable(job.spec, saves=job.storage.checkpoints > 0)),
-                restartable=_restartable(job, forbidden),
-                reports=int(job.progress is not None and job.progress.total_steps is not None),
+                **flags(
+                    job.spec,
+                    saves=job.storage.saved,
+                    restarts=job.project not in forbidden,
+                    total_steps=None if job.progress is None else job.progress.total_steps,
+                ),
                 gpu_share=parse_size(job.spec.get("resources", {}).get("gpu_share") or 0),
             )
 
 
-def _restartable(job: "Job", forbidden: Collection[str]) -> int:
-    """Return 1 for a job that may start over; only one that asks for it may in the forbidden projects."""
-    asks = job.spec.get("restartable") is True
-    return int(starts_over(job.spec) and (asks or job.project not in forbidden))
+def flags(spec: Mapping[str, Any], *, saves: bool, restarts: bool, total_steps: int | None) -> dict[str, int]:
+    """Return the flags of a job of this spec, as JSON, for its row.
+
+    `saves`: it has had a checkpoint, deleted or not. `restarts`: its project lets jobs start over that do not ask
+    for it themselves.
+    """
+    return {
+        "stoppable": int(stoppable(spec, saves=saves)),
+        "restartable": int(starts_over(spec) and (restarts or spec.get("restartable") is True)),
+        "reports": int(total_steps is not None),
+    }
 
 
 def _held_s(client: "Client", job: "Job") -> float | None:

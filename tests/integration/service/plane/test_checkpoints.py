@@ -68,7 +68,8 @@ def test_keep_last_and_keep_best_are_enforced_on_each_stored_checkpoint(data_pla
     assert [(c["step"], c["best"]) for c in listed(data_plane, seeded)] == [(10, True), (40, False), (50, False)]
     assert blobs(data_plane) == {sha256(data) for data in (b"10", b"40", b"50", b"shared")}
     with data_plane.ctx.db.read() as tx:
-        assert retention.storage(tx, [seeded.job])[seeded.job].checkpoints == 3 * 8
+        held = retention.storage(tx, [seeded.job])[seeded.job]
+    assert (held.checkpoints, held.saved) == (3 * 8, True)
 
 
 def test_blobs_that_something_else_needs_stay(data_plane: Plane) -> None:

@@ -6,9 +6,10 @@ import pytest
 from sqlalchemy import insert, select, update
 
 from service.db.engine import Database
-from service.db.models import Attempt, Job, Project
+from service.db.models import Attempt, Checkpoint, Job, Project
 from service.errors import ProblemError
 from service.infra.times import moment
+from service.jobs import present
 from service.nodes import reservations
 from service.queue import what_if
 from tests.support import box
@@ -53,6 +54,16 @@ def test_before_and_after_of_a_policy_and_of_each_user(lived: Database) -> None:
     assert found.before.preemptions > found.after.preemptions == 0
     assert found.after.mean_wait_s == 4.5 * HOUR
     assert found.after.mean_jct_s == pytest.approx((10 * HOUR + 9 * HOUR + 360) / 2)
+
+
+def test_who_had_a_checkpoint_could_be_stopped_as_the_history_says(lived: Database) -> None:
+    """A checkpoint that is deleted tells as much as one that is kept."""
+    with lived.write() as tx:
+        tx.execute(update(Checkpoint).values(state="deleted"))
+    with lived.read() as tx:
+        storage = [job.storage for job in present.jobs(tx, tx.scalars(select(Job.id).order_by(Job.number)).all(), None)]
+    assert [(each.checkpoints, each.saved) for each in storage] == [(0, True), (0, False)]
+    assert what_if.play(lived, WhatIf(policy=FIFO, weeks=1), NOW).before.preemptions > 0
 
 
 def test_what_cannot_be_played_is_refused_with_the_mend(lived: Database, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,8 @@ from torchyard.spec.policy import Policy
 from torchyard.states import AttemptState, JobState
 
 BEGIN = datetime(2026, 3, 1, 12, tzinfo=UTC)
+#: It had a checkpoint, which is deleted.
+SAVED = Storage(checkpoints=0, outputs=0, logs=0, saved=True)
 
 
 def at(minutes: float) -> datetime:
@@ -89,8 +91,8 @@ def test_a_job_that_ran_once() -> None:
 @pytest.mark.parametrize(
     ("changes", "flags"),
     [
-        ({"storage": Storage(checkpoints=1, outputs=0, logs=0)}, (1, 0, 0)),
-        ({"storage": Storage(checkpoints=1, outputs=0, logs=0), "spec": {"preemptible": False}}, (0, 0, 0)),
+        ({"storage": SAVED}, (1, 0, 0)),
+        ({"storage": SAVED, "spec": {"preemptible": False}}, (0, 0, 0)),
         ({"spec": {"restartable": True}}, (1, 1, 0)),
         ({"progress": Progress(step=9, total_steps=10, eta_s=None)}, (0, 0, 1)),
         ({"progress": Progress(step=9, total_steps=None, eta_s=None)}, (0, 0, 0)),
