@@ -4,8 +4,9 @@
 long that takes. `--calm` simulates half months on 8 GPUs where nobody can be stopped: what it costs that nobody
 starves. `--stoppable` simulates ten days on 8 GPUs where all, half, a fifth and none of the jobs can be stopped, beside
 the oracle of the same world. `--easy` simulates such ten days where half of the jobs tell nothing and refuse to start
-over, beside EASY backfill (`fifo-backfill`) that knows each job's length. `--write FILE` writes one trace, for
-`yard simulate`.
+over, beside EASY backfill (`fifo-backfill`) that knows each job's length. `--users` simulates such ten days at more
+shares and loads, and says how satisfied the users are that got the least GPU time, and the most. `--write FILE` writes
+one trace, for `yard simulate`.
 """
 
 import argparse
@@ -15,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,8 @@ COST_US = 30 * SECOND
 CROWD, CROWD_LIMIT_S = 80_000, 60
 NEVER_S = 10**9
 STOPPABLE = (1, 0.5, 0.2, 0)
+#: Shares of stoppable jobs, and loads, at which satisfaction is looked at.
+SATISFIED = ((1, 0.9), (0.9, 0.9), (0.75, 0.9), (0.5, 0.9), (0.2, 0.9), (0, 0.9), (0, 0.7), (0, 0.5), (0, 0.3))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +66,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--calm", action="store_true")
     parser.add_argument("--stoppable", action="store_true")
     parser.add_argument("--easy", action="store_true")
+    parser.add_argument("--users", action="store_true")
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("--write", type=Path)
     options = parser.parse_args(argv)
@@ -75,6 +80,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         _stoppable(options.seeds, options.processes)
     elif options.easy:
         _easy(options.seeds, options.processes)
+    elif options.users:
+        _users(options.seeds, options.processes)
     elif options.calm:
         _half_months()
     else:
@@ -186,9 +193,49 @@ def _stoppable(seeds: int, processes: int) -> None:
             f"{statistics.mean(each['fair'].restarts for each in some):,.0f}",
         ]
         print(f"| {100 * share:.0f} % | {' | '.join(cells)} |")
+    print("\n| target | stoppable | median | worst | months that meet it |\n|---|---|---|---|---|")
+    for share in STOPPABLE:
+        for target in _targets(share, [figures for (of, _, _), figures in found if of == share]):
+            print(target.line(f"{100 * share:.0f} %"))
+    print(_rises(dict(found)).line("more, of fewer"))
     for (share, kind, seed), each in found:
         ratio = each["fair"].mean_jct / each["srtf"].mean_jct
         print(f"{100 * share:.0f} %, {kind.name}, seed {seed}: {duration(each['fair'].mean_jct)}, {ratio:.2f}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """A figure of each month, and its bound."""
+
+    name: str
+    bound: float
+    values: Sequence[float]
+    #: The worst value of several; the bound holds on its other side.
+    worst: Callable[[Sequence[float]], float] = max
+
+    def line(self, share: str) -> str:
+        """Return the line of the table."""
+        met = sum(self.worst((value, self.bound)) == self.bound for value in self.values)
+        cells = (f"{statistics.median(self.values):.3f}", f"{self.worst(self.values):.3f}")
+        return f"| {self.name} {self.bound} | {share} | {' | '.join(cells)} | {met} of {len(self.values)} |"
+
+
+def _targets(share: float, some: Sequence[dict[str, SimulationMetrics]]) -> Iterator[Target]:
+    means = [each["fair"].mean_jct / each["srtf"].mean_jct for each in some]
+    yield Target(name="mean JCT / srtf's, at most", bound=1.15 if share else 1.2, values=means)
+    tails = [each["fair"].p99_jct / each["las"].p99_jct for each in some]
+    yield Target(name="p99 / las's, at most", bound=1.3, values=tails)
+    yield Target(name="avoidable idle, at most", bound=0.02, values=[each["fair"].avoidable_idle for each in some])
+    yield Target(name="Jain, at least", bound=0.9, values=[each["fair"].jain for each in some], worst=min)
+
+
+def _rises(found: dict[tuple[float, Kind, int], dict[str, SimulationMetrics]]) -> Target:
+    """Return by how much the mean is longer, in each month, where more can be stopped than in a better one."""
+    rises = []
+    for kind, seed in dict.fromkeys((kind, seed) for _, kind, seed in found):
+        means = [found[share, kind, seed]["fair"].mean_jct for share in STOPPABLE]
+        rises.append(max(more / fewer - 1 for more, fewer in combinations(means, 2)))
+    return Target(name="mean longer, as a part, at most", bound=0.05, values=rises)
 
 
 def _of_share(case: tuple[float, Kind, int]) -> dict[str, SimulationMetrics]:
@@ -218,6 +265,40 @@ def _beside_easy(case: tuple[float, Kind, int]) -> float:
     jobs = [replace(job, restartable=job.reports, estimate_us=job.duration_us) for job in drawn]
     fair, easy = (_metrics(jobs, CLUSTERS[0], PRESETS[name]).mean_jct for name in ("fair", "fifo-backfill"))
     return fair / easy
+
+
+def _users(seeds: int, processes: int) -> None:
+    cases = [(world, kind, seed) for world in SATISFIED for kind in KINDS for seed in range(seeds)]
+    with ProcessPoolExecutor(processes) as pool:
+        found = list(zip(cases, pool.map(_satisfaction, cases), strict=True))
+    print(
+        "| stoppable | load | Jain: fair, srtf | the worst month | small users: fair, srtf | large users: fair, srtf |"
+    )
+    print("|---|---|---|---|---|---|")
+    for share, load in SATISFIED:
+        pairs = list(zip(*(each for (world, _, _), each in found if world == (share, load)), strict=True))
+        jains, small, large = zip(*(zip(*months, strict=True) for months in pairs), strict=True)
+        cells = (
+            ", ".join(f"{statistics.mean(values):.3f}" for values in jains),
+            ", ".join(f"{min(values):.3f}" for values in jains),
+            ", ".join(f"{statistics.mean(values):.2f}" for values in small),
+            ", ".join(f"{statistics.mean(values):.2f}" for values in large),
+        )
+        print(f"| {100 * share:.0f} % | {load} | {' | '.join(cells)} |")
+
+
+def _satisfaction(case: tuple[tuple[float, float], Kind, int]) -> list[tuple[float, float, float]]:
+    """Return, for `fair` and `srtf`, Jain's index and the mean satisfaction of those who got less and of the rest."""
+    (share, load), kind, seed = case
+    jobs = month(kind, CLUSTERS[0], load, seed, days=10, shares=Shares(stoppable=share))
+    found = []
+    for name in ("fair", "srtf"):
+        done = simulate(jobs, CLUSTERS[0], PRESETS[name], COST_US)
+        stood = sorted(standings(done, CLUSTERS[0]), key=lambda each: each.got)
+        half = len(stood) // 2
+        less, more = (statistics.mean(each.satisfaction for each in some) for some in (stood[:half], stood[half:]))
+        found.append((measure(done, CLUSTERS[0], stood, IdleTime()).jain, less, more))
+    return found
 
 
 def _cpu_of_children() -> float:
