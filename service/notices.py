@@ -1,6 +1,8 @@
 """Notices of the administrators: the pause of the queue, and the announcement. Each survives restarts."""
 
-from sqlalchemy import Connection, delete, select
+from typing import Any
+
+from sqlalchemy import Connection, Select, bindparam, delete, select
 
 from service.db import upsert
 from service.db.engine import Database
@@ -13,6 +15,7 @@ from service.infra.times import moment
 from torchyard import api
 
 PAUSE, ANNOUNCEMENT = "pause", "announcement"
+_STORED: Select[Any] = select(Installation.value).where(Installation.key == bindparam("key"))
 
 
 def get_notices(db: Database, now: int) -> api.Notices:
@@ -96,7 +99,8 @@ def _tell(unit: UnitOfWork) -> None:
 
 
 def _get(tx: Connection, key: str) -> str | None:
-    return tx.scalar(select(Installation.value).where(Installation.key == key))
+    value: str | None = tx.scalar(_STORED, {"key": key})
+    return value
 
 
 def _set(tx: Connection, key: str, value: str) -> None:

@@ -2,9 +2,10 @@
 
 import hashlib
 from dataclasses import dataclass
+from typing import Any, cast
 
 from pydantic import ValidationError
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, Select, Table, bindparam, select, update
 
 from service.db.engine import Database
 from service.db.models import Attempt, Environment
@@ -13,6 +14,11 @@ from service.db.upsert import insert
 from service.errors import TooLargeError, field_problem, field_problems, invalid
 from torchyard import api, wire
 from torchyard.ids import AttemptId, JobId
+
+_KNOWN: Select[Any] = select(Environment.sha256).where(Environment.sha256 == bindparam("sha256"))
+_SET_FIRST = update(cast("Table", Attempt.__table__)).where(
+    Attempt.id == bindparam("attempt"), Attempt.environment.is_(None)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +38,9 @@ def take(tx: Connection, attempt_id: AttemptId, told: wire.EnvironmentReport, no
         content = _parsed(told.sha256, told.content).model_dump(mode="json")
         row = insert(tx, Environment).values(sha256=told.sha256, content=content, created_us=now)
         tx.execute(row.on_conflict_do_nothing())
-    elif tx.scalar(select(Environment.sha256).where(Environment.sha256 == told.sha256)) is None:
+    elif tx.scalar(_KNOWN, {"sha256": told.sha256}) is None:
         return True
-    first = (Attempt.id == attempt_id, Attempt.environment.is_(None))
-    tx.execute(update(Attempt).where(*first).values(environment=told.sha256))
+    tx.execute(_SET_FIRST, {"attempt": attempt_id, "environment": told.sha256})
     return False
 
 

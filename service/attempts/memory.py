@@ -4,13 +4,20 @@ import threading
 from collections.abc import Hashable
 from dataclasses import dataclass
 
-from sqlalchemy import select
+from sqlalchemy import bindparam, select
 
 from service.db.engine import Database
 from service.db.models import Attempt, Member
 from service.errors import ProblemError, not_found
 from service.infra.lru_cache import LruCache
 from torchyard.ids import AttemptId, JobId
+
+_MEMBERS = (
+    select(Attempt.id, Attempt.job_id, Attempt.number, Member.node)
+    .join(Member, Member.attempt_id == Attempt.id)
+    .where(Attempt.id == bindparam("attempt"))
+    .order_by(Member.node_rank)
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,13 +64,7 @@ def of_node(db: Database, memory: Memory, attempt_id: AttemptId, node: str | Non
 
 def _read(db: Database, attempt_id: AttemptId) -> AttemptIdentity:
     with db.read() as tx:
-        query = (
-            select(Attempt.id, Attempt.job_id, Attempt.number, Member.node)
-            .join(Member, Member.attempt_id == Attempt.id)
-            .where(Attempt.id == attempt_id)
-            .order_by(Member.node_rank)
-        )
-        rows = tx.execute(query).all()
+        rows = tx.execute(_MEMBERS, {"attempt": attempt_id}).all()
     if not rows:
         raise not_found("attempt", attempt_id)
     first = rows[0]

@@ -6,8 +6,9 @@ service. The node's wall clock is set right by its claim: the service had it bet
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, Select, Table, bindparam, select, update
 
 from service.db.models import Attempt, Job, MetricPoint, MetricSeries
 from service.db.records.attempts import StoredStart
@@ -35,6 +36,9 @@ _ENDS: dict[StartMark, Name] = {
     StartMark.JOINED: Name.RENDEZVOUS,
     StartMark.STEPPED: Name.FIRST_STEP,
 }
+_START: Select[Any] = select(Attempt.start).where(Attempt.id == bindparam("attempt"))
+_LOCK_START: Select[Any] = _START.with_for_update()
+_SET_START = update(cast("Table", Attempt.__table__)).where(Attempt.id == bindparam("attempt"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,19 +167,18 @@ def take(tx: Connection, attempt_id: AttemptId, node: wire.NodeStart | None) -> 
     """Store what a node tells of a start, in place of what it told before."""
     if node is None:
         return
-    stored = StoredStart.model_validate(tx.scalar(select(Attempt.start).where(Attempt.id == attempt_id)) or {})
+    stored = StoredStart.model_validate(tx.scalar(_START, {"attempt": attempt_id}) or {})
     told = stored.model_copy(update={"node": node}).model_dump(mode="json", exclude_none=True)
-    tx.execute(update(Attempt).where(Attempt.id == attempt_id).values(start=told))
+    tx.execute(_SET_START, {"attempt": attempt_id, "start": told})
     if not stored.traced:
         unit_of(tx).start(attempt_id)
 
 
 def claim_trace(tx: Connection, attempt_id: AttemptId) -> bool:
     """Mark a start as traced; False if it already is."""
-    query = select(Attempt.start).where(Attempt.id == attempt_id).with_for_update()
-    stored = StoredStart.model_validate(tx.scalar(query) or {})
+    stored = StoredStart.model_validate(tx.scalar(_LOCK_START, {"attempt": attempt_id}) or {})
     if stored.traced:
         return False
     marked = stored.model_copy(update={"traced": True}).model_dump(mode="json", exclude_none=True)
-    tx.execute(update(Attempt).where(Attempt.id == attempt_id).values(start=marked))
+    tx.execute(_SET_START, {"attempt": attempt_id, "start": marked})
     return True

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import Connection, not_, or_, select
+from sqlalchemy import Connection, Select, bindparam, not_, or_, select
 
 from service.db.models import Attempt, Job, MetricSeries
 from service.db.records.record import Record
@@ -18,6 +19,12 @@ _PREFIXES = (*(f"{tracker}-rank-" for tracker in Tracker), PRINTED_PREFIX)
 REPORTED = not_(or_(*(MetricSeries.stream.startswith(prefix, autoescape=True) for prefix in _PREFIXES)))
 #: Of a series: it is progress that the job printed.
 PRINTED = MetricSeries.stream.startswith(PRINTED_PREFIX, autoescape=True)
+_BEFORE: Select[Any] = (
+    select(Attempt.result)
+    .join(Job, Job.id == Attempt.job_id)
+    .where(Attempt.job_id == bindparam("job"), Attempt.number > Job.restarts, Attempt.number < bindparam("before"))
+    .where(Attempt.started_us.is_not(None))
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +50,10 @@ def only_runs(tx: Connection, job_id: JobId, number: int) -> dict[str, str]:
     Nothing is said where an attempt is not known to have made none. Attempts that were put back do not count: Weights &
     Biases drops steps below a run's last one, and after them the job logs from its first step again.
     """
-    query = (
-        select(Attempt.result)
-        .join(Job, Job.id == Attempt.job_id)
-        .where(Attempt.job_id == job_id, Attempt.number > Job.restarts, Attempt.number < number)
-        .where(Attempt.started_us.is_not(None))
-    )
-    results = [each.result for each in _EarlierAttempt.each(tx.execute(query))]
+    if number == 1:
+        return {}
+    earlier = _EarlierAttempt.each(tx.execute(_BEFORE, {"job": job_id, "before": number}))
+    results = [each.result for each in earlier]
     return _only([None if result is None else result.tracker_runs for result in results])
 
 

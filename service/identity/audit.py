@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
-from sqlalchemy import ColumnElement, Connection, delete, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Table, bindparam, delete, insert, or_, select, update
 
 from service.db.engine import Database
 from service.db.models import Audit, User
@@ -29,6 +29,12 @@ UNKNOWN_USER = "(unknown)"
 #: Rows of a table that is downloaded, read in pages of this size.
 CSV_PAGE = 500
 _COLUMNS = ("at", "user", "address", "action", "subject", "result", "status", "times", "data")
+_INSERT = insert(cast("Table", Audit.__table__))
+_ADD_TIMES = (
+    update(cast("Table", Audit.__table__))
+    .where(Audit.id == bindparam("entry"))
+    .values(times=Audit.times + bindparam("more"))
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +126,12 @@ def store(db: Database, now: int, **columns: Any) -> None:
 
 def insert_entry(tx: Connection, now: int, **columns: Any) -> None:
     """Store an entry; without an `id` it gets a fresh one."""
-    tx.execute(insert(Audit).values(**{"id": new_id("audit"), "at_us": now, "data": {}, **columns}))
+    tx.execute(_INSERT, {"id": new_id("audit"), "at_us": now, "data": {}, **columns})
 
 
 def add_times(tx: Connection, entry: str, times: int) -> None:
     """Add to how often the same was refused."""
-    tx.execute(update(Audit).where(Audit.id == entry).values(times=Audit.times + times))
+    tx.execute(_ADD_TIMES, {"entry": entry, "more": times})
 
 
 def page(db: Database, which: AuditFilter, cursor: str | None, limit: int) -> api.Page[api.AuditEntry]:

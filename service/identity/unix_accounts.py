@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, cast
 
-from sqlalchemy import Connection, Select, Table, select
+from sqlalchemy import Connection, Select, Table, bindparam, select
 
 from service.db.models import Node, User
 from service.db.records.record import Record
@@ -20,6 +20,7 @@ from torchyard.wire import Capability
 _NODE, _USER = cast("Table", Node.__table__).c, cast("Table", User.__table__).c
 _NODES: Select[Any] = select(_NODE.name, _NODE.capabilities, _NODE.accounts, _NODE.runs_as_root).order_by(_NODE.name)
 _USERS: Select[Any] = select(_USER.id, _USER.name, _USER.unix_user, _USER.deactivated_us)
+_USER_BY_ID: Select[Any] = _USERS.where(_USER.id == bindparam("user"))
 _ACCOUNTS = (
     select(_USER.unix_user)
     .where(_USER.unix_user.is_not(None), _USER.deactivated_us.is_(None))
@@ -95,7 +96,7 @@ class AccountWarnings:
 
 def check(tx: Connection, user_id: str, able: Sequence[str], enough: Callable[[Sequence[str]], bool]) -> None:
     """Raise ``never-fits`` if too few of the nodes that could hold a user's job (`able`) would run it."""
-    user = UserAccount.one(tx.execute(_USERS.where(_USER.id == user_id)))
+    user = UserAccount.one(tx.execute(_USER_BY_ID, {"user": user_id}))
     refusals = {node: why for node, why in _known(_refusals(_nodes(tx), user)).items() if node in able}
     if refusals and not enough([node for node in able if node not in refusals]):
         what = _explain(user, refusals)
@@ -104,7 +105,7 @@ def check(tx: Connection, user_id: str, able: Sequence[str], enough: Callable[[S
 
 def reasons(tx: Connection, user_id: str) -> dict[str, Reason]:
     """Return the reasons why nodes run no jobs of a user, by node."""
-    user = UserAccount.one(tx.execute(_USERS.where(_USER.id == user_id)))
+    user = UserAccount.one(tx.execute(_USER_BY_ID, {"user": user_id}))
     return {node: _reason(user, node, why) for node, why in _refusals(_nodes(tx), user).items()}
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Select, and_, bindparam, case, func, or_, select
+from sqlalchemy import BindParameter, Connection, Result, Select, and_, bindparam, case, func, or_, select
 from sqlalchemy.orm import aliased
 
 from service.attempts import tracked
@@ -26,10 +26,23 @@ from torchyard.states import JOB_HOLDS_GPUS, AttemptState, JobState
 R = TypeVar("R")
 _WITH_ERROR = frozenset({AttemptState.FAILED, AttemptState.LOST})
 PRIORITIES: dict[int, Priority] = {rank: priority for priority, rank in PRIORITY_RANK.items()}
+_LISTED: BindParameter[Any] = bindparam("ids", expanding=True)
 _JOBS: Select[Any] = (
     select(*ShownJob.columns(Job, User.name.label("user")))
     .join(User, User.id == Job.user_id)
-    .where(Job.id.in_(bindparam("ids", expanding=True)))
+    .where(Job.id.in_(_LISTED))
+)
+_OTHER_SERIES = aliased(MetricSeries)
+_LOWEST_RANK = select(func.min(_OTHER_SERIES.rank)).where(_OTHER_SERIES.job_id == MetricSeries.job_id).scalar_subquery()
+_SERIES: Select[Any] = (
+    select(*LastMetric.columns(MetricSeries))
+    .where(MetricSeries.job_id.in_(_LISTED), MetricSeries.rank == _LOWEST_RANK, MetricSeries.last_step.is_not(None))
+    .order_by(MetricSeries.attempt, MetricSeries.last_time_us)
+)
+_STARTS: Select[Any] = (
+    select(*AttemptStart.columns(Attempt))
+    .join(Job, and_(Job.id == Attempt.job_id, Job.attempt == Attempt.number))
+    .where(Job.id.in_(_LISTED))
 )
 NO_STORAGE = api.Storage(checkpoints=0, outputs=0, logs=0)
 
@@ -129,19 +142,25 @@ def _grouped(rows: Iterable[R], key: Callable[[R], str]) -> dict[str, list[R]]:
 def _devices(tx: Connection, job_ids: Sequence[JobId]) -> dict[str, list[api.HeldDevice]]:
     if not job_ids:
         return {}
-    return _held_by(tx, Attempt.job_id, Attempt.job_id.in_(job_ids), Allocation.live)
+    return _by_owner(tx.execute(_HELD_BY_JOBS, {"ids": job_ids}))
 
 
-def _held_by(tx: Connection, owner: Any, *which: Any) -> dict[str, list[api.HeldDevice]]:
-    """Load the devices that jobs or attempts hold or held, by owner."""
-    query = (
+def _holds(owner: Any) -> Select[Any]:
+    """Return the query for devices that jobs or attempts hold or held, with their owner."""
+    return (
         select(*DeviceHold.columns(Allocation, owner.label("owner"), Device.kind.label("kind")))
         .join(Attempt, Attempt.id == Allocation.attempt_id)
         .join(Device, and_(Device.node == Allocation.node, Device.uuid == Allocation.uuid))
-        .where(*which)
         .order_by(Allocation.node, Allocation.index)
     )
-    held = _grouped(DeviceHold.each(tx.execute(query)), lambda row: row.owner)
+
+
+_HELD_BY_JOBS = _holds(Attempt.job_id).where(Attempt.job_id.in_(_LISTED), Allocation.live)
+_HELD_BY_ATTEMPTS = _holds(Attempt.id).where(Attempt.job_id == bindparam("job"))
+
+
+def _by_owner(result: Result[Any]) -> dict[str, list[api.HeldDevice]]:
+    held = _grouped(DeviceHold.each(result), lambda row: row.owner)
     return {one: [_held(row) for row in rows] for one, rows in held.items()}
 
 
@@ -149,26 +168,14 @@ def _series(tx: Connection, job_ids: Sequence[JobId]) -> dict[str, list[LastMetr
     """Load the series of each job's lowest rank that reports, the oldest attempt first."""
     if not job_ids:
         return {}
-    other = aliased(MetricSeries)
-    lowest = select(func.min(other.rank)).where(other.job_id == MetricSeries.job_id).scalar_subquery()
-    query = (
-        select(*LastMetric.columns(MetricSeries))
-        .where(MetricSeries.job_id.in_(job_ids), MetricSeries.rank == lowest, MetricSeries.last_step.is_not(None))
-        .order_by(MetricSeries.attempt, MetricSeries.last_time_us)
-    )
-    return _grouped(LastMetric.each(tx.execute(query)), lambda row: row.job_id)
+    return _grouped(LastMetric.each(tx.execute(_SERIES, {"ids": job_ids})), lambda row: row.job_id)
 
 
 def _starts(tx: Connection, job_ids: Sequence[JobId]) -> dict[str, AttemptStart]:
     """Load when and at which step the current attempts began, by job."""
     if not job_ids:
         return {}
-    query = (
-        select(*AttemptStart.columns(Attempt))
-        .join(Job, and_(Job.id == Attempt.job_id, Job.attempt == Attempt.number))
-        .where(Job.id.in_(job_ids))
-    )
-    return {row.job_id: row for row in AttemptStart.each(tx.execute(query))}
+    return {row.job_id: row for row in AttemptStart.each(tx.execute(_STARTS, {"ids": job_ids}))}
 
 
 def _latest(series: Sequence[LastMetric]) -> dict[str, api.Number]:
@@ -207,7 +214,7 @@ def _eta(row: ShownJob, series: Sequence[LastMetric], start: AttemptStart | None
 def attempts(tx: Connection, job_id: JobId) -> list[api.Attempt]:
     """Return a job's attempts, the first one first."""
     query = select(Attempt.__table__).where(Attempt.job_id == job_id).order_by(Attempt.number)
-    devices = _held_by(tx, Attempt.id, Attempt.job_id == job_id)
+    devices = _by_owner(tx.execute(_HELD_BY_ATTEMPTS, {"job": job_id}))
     members, lost = _members(tx, job_id), _lost_records(tx, job_id)
     put_back = set(tx.scalars(put_back_attempts().where(Attempt.job_id == job_id)))
     return [

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import Connection, exists, select
+from sqlalchemy import BindParameter, Connection, Select, bindparam, exists, select
 
 from service.db.models import Attempt, Job, MetricSeries
 from service.db.records.attempts import AttemptRecord
@@ -16,6 +17,26 @@ from torchyard.failures import fingerprints, recognition
 from torchyard.ids import AttemptId, JobId
 from torchyard.states import AttemptState, JobState
 from torchyard.wire import Result
+
+_ATTEMPTS: BindParameter[Any] = bindparam("attempts", expanding=True)
+_BEGINNING: Select[Any] = select(Attempt.carried_from).where(
+    Attempt.carried_from.in_(_ATTEMPTS), Attempt.started_us.is_(None), Attempt.state.in_(LIVE)
+)
+_WAITING: Select[Any] = (
+    select(Job.__table__)
+    .join(Attempt, Attempt.job_id == Job.id)
+    .where(Attempt.id.in_(_ATTEMPTS), Job.state == JobState.QUEUED)
+)
+_LAST_RUN: Select[Any] = (
+    select(Attempt.id, Attempt.state, Attempt.carried_from, Attempt.saved, Attempt.result)
+    .where(Attempt.job_id == bindparam("job"), Attempt.started_us.is_not(None))
+    .order_by(Attempt.number.desc())
+    .limit(1)
+)
+_STATE: Select[Any] = select(Attempt.state).where(Attempt.id == bindparam("attempt"))
+_STEPPED: Select[Any] = select(
+    exists().where(MetricSeries.attempt_id == bindparam("attempt"), MetricSeries.last_step.is_not(None))
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +71,9 @@ def awaited(tx: Connection, attempts: Sequence[AttemptId]) -> set[AttemptId]:
     """Return those of the attempts whose files an attempt begins with that has not begun or is not chosen yet."""
     if not attempts:
         return set()
-    beginning = (Attempt.carried_from.in_(attempts), Attempt.started_us.is_(None), Attempt.state.in_(LIVE))
-    found = {attempt for attempt in tx.scalars(select(Attempt.carried_from).where(*beginning)) if attempt}
-    query = (
-        select(Job.__table__)
-        .join(Attempt, Attempt.job_id == Job.id)
-        .where(Attempt.id.in_(attempts), Job.state == JobState.QUEUED)
-    )
-    waiting = JobRecord.all(tx.execute(query))
+    asked = {"attempts": attempts}
+    found: set[AttemptId] = set(tx.scalars(_BEGINNING, asked))
+    waiting = JobRecord.all(tx.execute(_WAITING, asked))
     found |= {attempt for job in waiting if restore.choose(tx, job, ()) is None and (attempt := choose(tx, job))}
     return found.intersection(attempts)
 
@@ -68,13 +84,7 @@ def _carries(spec: StoredSpec) -> bool:
 
 
 def _last_run(tx: Connection, job_id: JobId) -> _LastRun | None:
-    query = (
-        select(Attempt.id, Attempt.state, Attempt.carried_from, Attempt.saved, Attempt.result)
-        .where(Attempt.job_id == job_id, Attempt.started_us.is_not(None))
-        .order_by(Attempt.number.desc())
-        .limit(1)
-    )
-    return _LastRun.first(tx.execute(query))
+    return _LastRun.first(tx.execute(_LAST_RUN, {"job": job_id}))
 
 
 def spoiled(tx: Connection, attempt: AttemptRecord) -> bool:
@@ -83,7 +93,7 @@ def spoiled(tx: Connection, attempt: AttemptRecord) -> bool:
     """
     if attempt.carried_from is None or attempt.saved or _stepped(tx, attempt.id):
         return False
-    before = tx.scalar(select(Attempt.state).where(Attempt.id == attempt.carried_from))
+    before = tx.scalar(_STATE, {"attempt": attempt.carried_from})
     return before != AttemptState.FAILED or _stepped(tx, attempt.carried_from)
 
 
@@ -97,5 +107,4 @@ def _in_vain(tx: Connection, last: _LastRun) -> bool:
 
 def _stepped(tx: Connection, attempt_id: AttemptId) -> bool:
     """Tell whether an attempt has told a metric of a step."""
-    told = exists().where(MetricSeries.attempt_id == attempt_id, MetricSeries.last_step.is_not(None))
-    return bool(tx.scalar(select(told)))
+    return bool(tx.scalar(_STEPPED, {"attempt": attempt_id}))

@@ -8,10 +8,10 @@ alone takes all of its memory there, so the two kinds exclude each other.
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from sqlalchemy import Connection, Table, Update, bindparam, insert, select, update
+from sqlalchemy import Connection, Select, Table, Update, bindparam, insert, select, update
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 
-from service.db import upsert
 from service.db.models import Allocation, Device, DeviceUse, Node
 from service.db.records.nodes import DeviceRecord
 from service.db.unit_of_work import unit_of
@@ -21,6 +21,14 @@ from torchyard.ids import AttemptId
 
 Given = Mapping[str, Sequence[DeviceRecord]]
 
+_NODE = select(Node.draining, Node.unreachable).where(Node.name == bindparam("node"))
+_USABLE: Select[Any] = select(Device.__table__).where(
+    Device.node == bindparam("node"),
+    Device.uuid.in_(bindparam("uuids", expanding=True)),
+    Device.present,
+    Device.unusable.is_(None),
+)
+
 
 def usable(tx: Connection, places: Sequence[Placement]) -> dict[str, list[DeviceRecord]]:
     """Return the devices by node; `Conflict` if a node takes no jobs, or a device is gone or unusable."""
@@ -28,13 +36,11 @@ def usable(tx: Connection, places: Sequence[Placement]) -> dict[str, list[Device
 
 
 def _usable(tx: Connection, place: Placement) -> list[DeviceRecord]:
-    row = tx.execute(select(Node.draining, Node.unreachable).where(Node.name == place.node)).one_or_none()
+    row = tx.execute(_NODE, {"node": place.node}).one_or_none()
     if row is None or row.draining or row.unreachable:
         raise Conflict(f"node {place.node} takes no new jobs")
-    query = select(Device.__table__).where(
-        Device.node == place.node, Device.uuid.in_(place.uuids), Device.present, Device.unusable.is_(None)
-    )
-    found = {device.uuid: device for device in DeviceRecord.each(tx.execute(query))}
+    rows = tx.execute(_USABLE, {"node": place.node, "uuids": place.uuids})
+    found = {device.uuid: device for device in DeviceRecord.each(rows)}
     missing = [uuid for uuid in place.uuids if uuid not in found]
     if missing:
         raise Conflict(f"node {place.node} cannot give {', '.join(missing)}")
@@ -48,31 +54,29 @@ def take(tx: Connection, attempt_id: AttemptId, given: Given, share: int | None,
     if not rows:
         return
     held = f"a device of node {', '.join(given)} is held by another attempt, or too little of it is left"
-    tx.execute(_known(tx), [{"node": row.node, "uuid": row.uuid, "capacity": row.memory, "used": 0} for row in rows])
+    known = [{"node": row.node, "uuid": row.uuid, "capacity": row.memory, "used": 0} for row in rows]
+    tx.execute(_KNOWN[tx.dialect.name], known)
     try:
         for row in rows:
             # In the statement, not beforehand: of two writers that meet, the second sees what the first has taken.
             if not _execute(tx, (row.node, row.uuid), share, _TAKE, _TAKE_PART):
                 raise Conflict(held)
-        tx.execute(insert(Allocation), [_allocation(attempt_id, row, share, now) for row in rows])
+        tx.execute(_ALLOCATE, [_allocation(attempt_id, row, share, now) for row in rows])
     except IntegrityError as error:
         raise Conflict(held) from error
 
 
 def release(tx: Connection, attempt_id: AttemptId, now: int, node: str | None = None) -> None:
     """Free the attempt's devices, on one node if that is named; only a result or a proof of death may lead here."""
-    held = update(Allocation).where(Allocation.attempt_id == attempt_id, Allocation.live)
-    if node is not None:
-        held = held.where(Allocation.node == node)
-    freed = held.values(live=False, released_us=now).returning(Allocation.node, Allocation.uuid, Allocation.share)
-    for row in sorted(tx.execute(freed), key=lambda row: (row.node, row.uuid)):
+    held = {"attempt": attempt_id, "now": now}
+    freed = tx.execute(_RELEASE, held) if node is None else tx.execute(_RELEASE_ON, held | {"on": node})
+    for row in sorted(freed, key=lambda row: (row.node, row.uuid)):
         _execute(tx, (row.node, row.uuid), row.share, _FREE, _FREE_PART)
         unit_of(tx).tell_node(row.node)
 
 
-def _known(tx: Connection) -> Any:
+def _known(row: sqlite.Insert | postgresql.Insert) -> sqlite.Insert | postgresql.Insert:
     """Return the statement that stores devices; a size is brought up to date while nobody has any of the device."""
-    row = upsert.insert(tx, DeviceUse)
     return row.on_conflict_do_update(
         index_elements=[DeviceUse.node, DeviceUse.uuid],
         set_={"capacity": row.excluded.capacity},
@@ -81,13 +85,20 @@ def _known(tx: Connection) -> Any:
 
 
 # Built once, over the table: to build a statement over a mapped class costs more than to run it.
-_USE = cast("Table", DeviceUse.__table__)
+_USE, _ALLOCATIONS = cast("Table", DeviceUse.__table__), cast("Table", Allocation.__table__)
+_KNOWN = {"sqlite": _known(sqlite.insert(_USE)), "postgresql": _known(postgresql.insert(_USE))}
 _DEVICE = update(_USE).where(_USE.c.node == bindparam("at_node"), _USE.c.uuid == bindparam("at_uuid"))
 _PART = bindparam("part", type_=_USE.c.used.type)
 _TAKE = _DEVICE.where(_USE.c.used == 0).values(used=_USE.c.capacity)
 _TAKE_PART = _DEVICE.where(_USE.c.used + _PART <= _USE.c.capacity).values(used=_USE.c.used + _PART)
 _FREE = _DEVICE.values(used=0)
 _FREE_PART = _DEVICE.values(used=_USE.c.used - _PART)
+_ALLOCATE = insert(_ALLOCATIONS)
+_HELD = update(_ALLOCATIONS).where(_ALLOCATIONS.c.attempt_id == bindparam("attempt"), _ALLOCATIONS.c.live)
+_RELEASE = _HELD.values(live=False, released_us=bindparam("now")).returning(
+    _ALLOCATIONS.c.node, _ALLOCATIONS.c.uuid, _ALLOCATIONS.c.share
+)
+_RELEASE_ON = _RELEASE.where(_ALLOCATIONS.c.node == bindparam("on"))
 
 
 def _execute(tx: Connection, place: tuple[str, str], share: int | None, whole: Update, part: Update) -> bool:

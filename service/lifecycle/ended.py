@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import Connection, and_, exists, func, select
+from sqlalchemy import Connection, Select, and_, bindparam, exists, func, select
 from sqlalchemy.orm import aliased
 
 from service.db.chunks import chunks
@@ -19,6 +20,7 @@ from torchyard.ids import JobId
 from torchyard.states import JOB_FINAL, JobState, StopReason
 
 _UNBLOCKED = Note(kind="unblocked", message="what it waited for has ended")
+_NAMED: Select[Any] = select(Dependency.job_id).where(Dependency.needs.in_(bindparam("ended", expanding=True)))
 _OTHER = aliased(Job)
 _NEEDED = exists().where(Dependency.job_id == Job.id, Dependency.needs == _OTHER.id).correlate(Job)
 _UNSUCCESSFUL = _OTHER.state.in_((JobState.FAILED, JobState.CANCELLED))
@@ -58,7 +60,7 @@ def _settle(tx: Connection, ended: Sequence[JobId], now: int) -> list[JobId]:
 def _waiting(tx: Connection, ended: Sequence[JobId]) -> list[JobId]:
     """Return who waits for the jobs, locked first and judged later: of two ends at the same time one sees both."""
     # Asked by itself: nearly always it is nobody, and a database must not look through the whole queue to say so.
-    named = sorted(set(tx.scalars(select(Dependency.job_id).where(Dependency.needs.in_(ended)))))
+    named = sorted(set(tx.scalars(_NAMED, {"ended": ended})))
     return [job for some in chunks(named) for job in many.lock_waiting(tx, Job.blocked, Job.id.in_(some))]
 
 

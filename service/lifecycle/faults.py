@@ -1,8 +1,9 @@
 """Faults of the box in a row: of one job, which is not tried for ever, and of one device, which goes out of use."""
 
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import Connection, exists, func, select, update
+from sqlalchemy import Connection, Select, bindparam, exists, func, select, update
 
 from service.db.models import Allocation, Attempt, Checkpoint, Device
 from service.db.records.attempts import AttemptRecord
@@ -18,6 +19,18 @@ from torchyard.wire import Result
 
 #: A device on which so many attempts in a row ended by its fault gets no more jobs.
 MAX_ON_DEVICE = 3
+_BEFORE: Select[Any] = (
+    select(Attempt.id, Attempt.state, Attempt.result)
+    .where(Attempt.job_id == bindparam("job"), Attempt.number < bindparam("number"))
+    .order_by(Attempt.number.desc())
+    .limit(2 * outcome.MAX_FAULTS)
+)
+_BEGUN = func.coalesce(Attempt.resumed_from_step, -1)
+_CAME_FURTHER: Select[Any] = select(
+    exists().where(
+        Checkpoint.attempt_id == bindparam("attempt"), Attempt.id == bindparam("attempt"), Checkpoint.step > _BEGUN
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +58,10 @@ def in_a_row(tx: Connection, attempt: AttemptRecord) -> int:
     They failed for what is not the job's fault, or were stopped at its idle limit.
     """
     count = 0
-    if _came_further(tx, attempt.id):
+    if attempt.number == 1 or _came_further(tx, attempt.id):
         return count
-    query = (
-        select(Attempt.id, Attempt.state, Attempt.result)
-        .where(Attempt.job_id == attempt.job_id, Attempt.number < attempt.number)
-        .order_by(Attempt.number.desc())
-        .limit(2 * outcome.MAX_FAULTS)
-    )
-    for earlier in _FinishedAttempt.all(tx.execute(query)):
+    before = {"job": attempt.job_id, "number": attempt.number}
+    for earlier in _FinishedAttempt.all(tx.execute(_BEFORE, before)):
         if earlier.state is AttemptState.VOIDED:
             continue
         if not earlier.spared or _came_further(tx, earlier.id):
@@ -64,9 +72,7 @@ def in_a_row(tx: Connection, attempt: AttemptRecord) -> int:
 
 def _came_further(tx: Connection, attempt_id: AttemptId) -> bool:
     """Tell whether the attempt saved a step beyond the one that it began at: at its stop it may save just that."""
-    begun = func.coalesce(Attempt.resumed_from_step, -1)
-    further = (Checkpoint.attempt_id == attempt_id, Attempt.id == attempt_id, Checkpoint.step > begun)
-    return bool(tx.scalar(select(exists().where(*further))))
+    return bool(tx.scalar(_CAME_FURTHER, {"attempt": attempt_id}))
 
 
 def condemn(tx: Connection, job: JobRecord, attempt_id: AttemptId, result: Result) -> None:

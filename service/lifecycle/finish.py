@@ -1,8 +1,8 @@
 """The end of an attempt: by its result, or by proof that it is dead."""
 
-from typing import Any
+from typing import Any, cast
 
-from sqlalchemy import Connection, func, select, update
+from sqlalchemy import Connection, Select, Table, and_, bindparam, func, select, update
 
 from service.accounting import usage
 from service.db.models import Attempt, Event, Member
@@ -11,7 +11,7 @@ from service.db.records.jobs import EventRecord, JobRecord, StopRequest
 from service.db.unit_of_work import unit_of
 from service.lifecycle import carry, faults, gang, gang_result, links, outcome, restore
 from service.lifecycle.devices import release
-from service.lifecycle.exceptions import Conflict
+from service.lifecycle.exceptions import Conflict, Unknown
 from service.lifecycle.notes import Note
 from service.lifecycle.rows import CLAIMED, lock_attempt, member_on, members_of, spans_nodes
 from service.lifecycle.start import adopt
@@ -22,6 +22,31 @@ from torchyard.ids import AttemptId
 from torchyard.quantities import format_size
 from torchyard.states import ATTEMPT_FINAL, AttemptState, JobState, StopReason
 from torchyard.wire import Result, ResultKind
+
+_MEMBERS = cast("Table", Member.__table__)
+_SETTLE = update(_MEMBERS).where(_MEMBERS.c.attempt_id == bindparam("attempt")).values(settled=bindparam("is_settled"))
+_SETTLE_ON = _SETTLE.where(_MEMBERS.c.node == bindparam("on"))
+_SETTLE_RANK = _SETTLE.where(_MEMBERS.c.node_rank == bindparam("rank"))
+_SET_SAVED = update(cast("Table", Attempt.__table__)).where(Attempt.id == bindparam("attempt")).values(saved=True)
+_PARTS = (
+    select(Member.node, Attempt.job_id)
+    .join(Attempt, Attempt.id == Member.attempt_id)
+    .where(Member.attempt_id == bindparam("attempt"))
+)
+_LOST_BEFORE_START = and_(Attempt.state == AttemptState.LOST, Attempt.started_us.is_(None))
+_PORT_RACE = and_(
+    Attempt.result["fingerprint"].as_string() == fingerprints.ADDRESS_IN_USE,
+    Attempt.result["failed_rank"].as_string().is_(None),
+)
+_UNLUCKY = select(
+    func.count().filter(_LOST_BEFORE_START).label("lost_starts"), func.count().filter(_PORT_RACE).label("port_races")
+).where(Attempt.job_id == bindparam("job"))
+_NEWEST_STOP: Select[Any] = (
+    select(Event.__table__)
+    .where(Event.job_id == bindparam("job"), Event.kind == "stop-requested")
+    .order_by(Event.seq.desc())
+    .limit(1)
+)
 
 
 def finish(tx: Connection, attempt_id: AttemptId, result: Result, now: int, *, node: str | None = None) -> JobState:
@@ -34,7 +59,7 @@ def finish(tx: Connection, attempt_id: AttemptId, result: Result, now: int, *, n
     if attempt.state in ATTEMPT_FINAL:
         return job.state
     if result.saved and not attempt.saved:
-        tx.execute(update(Attempt).where(Attempt.id == attempt_id).values(saved=True))
+        tx.execute(_SET_SAVED, {"attempt": attempt_id})
         job, attempt = lock_attempt(tx, attempt_id)
     if attempt.state == AttemptState.ASSIGNED and spans_nodes(job) and result.started_us is None:
         together = gang_result.merge(
@@ -62,8 +87,7 @@ def declare_dead(
     if attempt.state not in CLAIMED:
         raise Conflict(f"attempt {attempt_id} is {attempt.state}: it holds nothing that could be dead")
     member = member_on(tx, attempt_id, node)
-    own = (Member.attempt_id == attempt_id, Member.node_rank == member.node_rank)
-    tx.execute(update(Member).where(*own).values(settled=gone))
+    tx.execute(_SETTLE_RANK, {"attempt": attempt_id, "rank": member.node_rank, "is_settled": gone})
     stored = Result(kind=ResultKind.LOST, message=proof, started_us=attempt.started_us, ended_us=now)
     judged = stored.model_copy(update={"started_us": attempt.started_us or attempt.claimed_us})
     if spans_nodes(job):
@@ -84,10 +108,12 @@ def settle(tx: Connection, attempt_id: AttemptId, node: str) -> bool:
 
     Return whether the job's next attempt begins with its files.
     """
-    member_on(tx, attempt_id, node)
-    tx.execute(update(Member).where(Member.attempt_id == attempt_id, Member.node == node).values(settled=True))
-    links.learn(tx, attempt_id)
-    unit_of(tx).tell_job(tx.scalars(select(Attempt.job_id).where(Attempt.id == attempt_id)).one())
+    parts = {part.node: part.job_id for part in tx.execute(_PARTS, {"attempt": attempt_id})}
+    if node not in parts:
+        raise Unknown(f"attempt {attempt_id} has no part on node {node}")
+    tx.execute(_SETTLE_ON, {"attempt": attempt_id, "on": node, "is_settled": True})
+    links.learn(tx, attempt_id, sorted(parts))
+    unit_of(tx).tell_job(parts[node])
     unit_of(tx).tell(f"logs:{attempt_id}")
     unit_of(tx).wake_scheduler()  # its job may wait to start again from a checkpoint that is stored only now
     return attempt_id in carry.awaited(tx, [attempt_id])
@@ -188,6 +214,7 @@ def _ran_us(attempt: AttemptRecord) -> int:
 
 
 def _facts(tx: Connection, job: JobRecord, attempt: AttemptRecord) -> outcome.AttemptInputs:
+    lost_starts, port_races = _unlucky(tx, attempt)
     return outcome.AttemptInputs(
         stop=job.stop,
         preemptor="" if attempt.yielding is None else attempt.yielding.words,
@@ -197,30 +224,22 @@ def _facts(tx: Connection, job: JobRecord, attempt: AttemptRecord) -> outcome.At
         faults=faults.in_a_row(tx, attempt),
         max_retries=job.spec.max_retries,
         requeues_idle=job.spec.requeues_idle,
-        lost_starts=tx.scalar(
-            select(func.count())
-            .select_from(Attempt)
-            .where(Attempt.job_id == job.id, Attempt.state == AttemptState.LOST, Attempt.started_us.is_(None))
-        )
-        or 0,
-        port_races=tx.scalar(
-            select(func.count())
-            .select_from(Attempt)
-            .where(
-                Attempt.job_id == job.id,
-                Attempt.result["fingerprint"].as_string() == fingerprints.ADDRESS_IN_USE,
-                Attempt.result["failed_rank"].as_string().is_(None),
-            )
-        )
-        or 0,
+        lost_starts=lost_starts,
+        port_races=port_races,
     )
+
+
+def _unlucky(tx: Connection, attempt: AttemptRecord) -> tuple[int, int]:
+    """Count the job's attempts that were lost before their start, and those beaten to their port."""
+    if attempt.number == 1:  # this one, which has no result yet
+        return 0, 0
+    found = tx.execute(_UNLUCKY, {"job": attempt.job_id}).one()
+    return found.lost_starts, found.port_races
 
 
 def _stop_detail(tx: Connection, job: JobRecord) -> str:
     """Return why the job was asked to stop, as `stop.request_stop` has stored it; empty if nobody has."""
-    stops = (Event.job_id == job.id, Event.kind == "stop-requested")
-    query = select(Event.__table__).where(*stops).order_by(Event.seq.desc()).limit(1)
-    event = EventRecord.first(tx.execute(query))
+    event = EventRecord.first(tx.execute(_NEWEST_STOP, {"job": job.id}))
     if event is None:
         return ""
     asked = StopRequest.model_validate(event.data)

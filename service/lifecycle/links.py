@@ -4,14 +4,22 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, select
 
-from service.db.models import Member, MetricSeries, NodeLink
+from service.db.models import MetricSeries, NodeLink
 from service.db.upsert import insert
 from service.infra import times
 from service.infra.times import moment
 from torchyard.ids import AttemptId
 from torchyard.network import speed
+
+_MEASURED = (
+    select(MetricSeries.last_value, MetricSeries.last_time_us)
+    .where(MetricSeries.attempt_id == bindparam("attempt"))
+    .where(MetricSeries.name == speed.METRIC, MetricSeries.last_value > 0)
+    .order_by(MetricSeries.last_time_us.desc())
+    .limit(1)
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,17 +33,14 @@ class MeasuredLink:
     measured_us: int
 
 
-def learn(tx: Connection, attempt_id: AttemptId) -> None:
-    """Keep what an attempt on two nodes has measured.
+def learn(tx: Connection, attempt_id: AttemptId, nodes: Sequence[str]) -> None:
+    """Keep what an attempt on two nodes has measured; they are given in order.
 
     One on more nodes knows how fast the slowest pair of them is, but not which that is.
     """
-    nodes = sorted(tx.scalars(select(Member.node).where(Member.attempt_id == attempt_id)))
     if len(nodes) != 2:
         return
-    query = select(MetricSeries.last_value, MetricSeries.last_time_us).order_by(MetricSeries.last_time_us.desc())
-    own = (MetricSeries.attempt_id == attempt_id, MetricSeries.name == speed.METRIC, MetricSeries.last_value > 0)
-    measured = tx.execute(query.where(*own).limit(1)).one_or_none()
+    measured = tx.execute(_MEASURED, {"attempt": attempt_id}).one_or_none()
     if measured is not None:
         values = {"bytes_per_s": measured.last_value, "measured_us": measured.last_time_us}
         statement = insert(tx, NodeLink).values(a=nodes[0], b=nodes[1], **values)

@@ -25,8 +25,27 @@ CHANGED_US = case((JOBS.c.changed_us < bindparam("now"), bindparam("now")), else
 
 # key_share: rows that refer to the job (log streams, metric series) can still be inserted meanwhile
 _LOCK_JOB: Select[Any] = select(Job.__table__).where(Job.id == bindparam("id")).with_for_update(key_share=True)
-_JOB_OF: Select[Any] = select(Attempt.job_id).where(Attempt.id == bindparam("id"))
+_JOB_OF = select(Attempt.job_id).where(Attempt.id == bindparam("attempt")).scalar_subquery()
+_LOCK_JOB_OF: Select[Any] = select(Job.__table__).where(Job.id == _JOB_OF).with_for_update(key_share=True)
 _ATTEMPT: Select[Any] = select(Attempt.__table__).where(Attempt.id == bindparam("id"))
+_ATTEMPT_NUMBERED: Select[Any] = select(Attempt.__table__).where(
+    Attempt.job_id == bindparam("job"), Attempt.number == bindparam("number")
+)
+_MEMBERS: Select[Any] = (
+    select(Member.__table__).where(Member.attempt_id == bindparam("attempt")).order_by(Member.node_rank)
+)
+_MEMBER_ON: Select[Any] = _MEMBERS.where(Member.node == bindparam("node")).limit(1)
+_FIRST_MEMBER: Select[Any] = _MEMBERS.limit(1)
+_ATTEMPTS_ON: Select[Any] = (
+    select(Attempt.id)
+    .join(Member, Member.attempt_id == Attempt.id)
+    .where(
+        Member.node == bindparam("node"),
+        Member.ended_us.is_(None),
+        Attempt.state.in_(bindparam("states", expanding=True)),
+    )
+    .order_by(Attempt.job_id)
+)
 
 
 def lock_job(tx: Connection, job_id: JobId) -> JobRecord:
@@ -39,25 +58,21 @@ def lock_job(tx: Connection, job_id: JobId) -> JobRecord:
 
 def lock_attempt(tx: Connection, attempt_id: AttemptId) -> tuple[JobRecord, AttemptRecord]:
     """Return the attempt's job and the attempt, both safe from other writers until the transaction ends."""
-    job_id = tx.scalar(_JOB_OF, {"id": attempt_id})
-    if job_id is None:
+    job = JobRecord.first(tx.execute(_LOCK_JOB_OF, {"attempt": attempt_id}))
+    if job is None:
         raise Unknown(f"there is no attempt {attempt_id}")
-    job = lock_job(tx, job_id)
     return job, AttemptRecord.one(tx.execute(_ATTEMPT, {"id": attempt_id}))
 
 
 def live_attempt(tx: Connection, job: JobRecord) -> AttemptRecord:
     """Return the newest attempt of a job that is assigned or beyond."""
-    query = select(Attempt.__table__).where(Attempt.job_id == job.id, Attempt.number == job.attempt)
-    return AttemptRecord.one(tx.execute(query))
+    return AttemptRecord.one(tx.execute(_ATTEMPT_NUMBERED, {"job": job.id, "number": job.attempt}))
 
 
 def member_on(tx: Connection, attempt_id: AttemptId, node: str | None = None) -> MemberRecord:
     """Return the attempt's member on a node (on its first node if none is named); `Unknown` if it has none there."""
-    query = select(Member.__table__).where(Member.attempt_id == attempt_id).order_by(Member.node_rank).limit(1)
-    if node is not None:
-        query = query.where(Member.node == node)
-    member = MemberRecord.first(tx.execute(query))
+    query = _FIRST_MEMBER if node is None else _MEMBER_ON
+    member = MemberRecord.first(tx.execute(query, {"attempt": attempt_id, "node": node}))
     if member is None:
         raise Unknown(f"attempt {attempt_id} has no part on node {node}")
     return member
@@ -65,8 +80,7 @@ def member_on(tx: Connection, attempt_id: AttemptId, node: str | None = None) ->
 
 def members_of(tx: Connection, attempt_id: AttemptId) -> list[MemberRecord]:
     """Return the attempt's members by node rank."""
-    query = select(Member.__table__).where(Member.attempt_id == attempt_id).order_by(Member.node_rank)
-    return MemberRecord.all(tx.execute(query))
+    return MemberRecord.all(tx.execute(_MEMBERS, {"attempt": attempt_id}))
 
 
 def spans_nodes(job: JobRecord) -> bool:
@@ -76,10 +90,4 @@ def spans_nodes(job: JobRecord) -> bool:
 
 def attempts_on(tx: Connection, node: str, states: tuple[AttemptState, ...]) -> list[AttemptId]:
     """Return the node's attempts in these states whose member there has not ended, by job: the order of locking."""
-    query = (
-        select(Attempt.id)
-        .join(Member, Member.attempt_id == Attempt.id)
-        .where(Member.node == node, Member.ended_us.is_(None), Attempt.state.in_(states))
-        .order_by(Attempt.job_id)
-    )
-    return list(tx.scalars(query))
+    return list(tx.scalars(_ATTEMPTS_ON, {"node": node, "states": states}))

@@ -1,9 +1,9 @@
 """Start of an attempt, from the queue to the first instruction: assign, claim, running; and void when nobody claims."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, Select, Table, bindparam, insert, select, update
 
 from service.db.models import Attempt, Member, Node
 from service.db.records.attempts import AttemptRecord, ClaimedOn, MemberRecord
@@ -20,6 +20,12 @@ from torchyard.ids import AttemptId, JobId, new_id
 from torchyard.quantities import format_size
 from torchyard.states import AttemptState, JobState
 from torchyard.wire import Identity
+
+_MEMBERS = cast("Table", Member.__table__)
+_INSERT_ATTEMPT = insert(cast("Table", Attempt.__table__))
+_INSERT_MEMBERS = insert(_MEMBERS)
+_SET_MEMBER = update(_MEMBERS).where(_MEMBERS.c.attempt_id == bindparam("attempt"), _MEMBERS.c.node == bindparam("on"))
+_NODE: Select[Any] = select(Node.__table__).where(Node.name == bindparam("name"))
 
 
 def assign(
@@ -40,21 +46,22 @@ def assign(
     attempt_id, number = AttemptId(new_id("att")), job.attempt + 1
     checkpoint = restore.choose(tx, job, list(given))
     tx.execute(
-        insert(Attempt).values(
-            id=attempt_id,
-            job_id=job_id,
-            number=number,
-            state=AttemptState.ASSIGNED,
-            restore_checkpoint=checkpoint.id if checkpoint else None,
-            resumed_from_step=checkpoint.step if checkpoint else None,
-            carried_from=None if checkpoint else carry.choose(tx, job),
-            created_us=now,
-            nudged_us=now,
-            start=None if looked_us is None else {"looked_us": looked_us},
-        )
+        _INSERT_ATTEMPT,
+        {
+            "id": attempt_id,
+            "job_id": job_id,
+            "number": number,
+            "state": AttemptState.ASSIGNED,
+            "restore_checkpoint": checkpoint.id if checkpoint else None,
+            "resumed_from_step": checkpoint.step if checkpoint else None,
+            "carried_from": None if checkpoint else carry.choose(tx, job),
+            "created_us": now,
+            "nudged_us": now,
+            "start": None if looked_us is None else {"looked_us": looked_us},
+        },
     )
     ranked = [{"attempt_id": attempt_id, "node_rank": rank, "node": node} for rank, node in enumerate(given)]
-    tx.execute(insert(Member), ranked)
+    tx.execute(_INSERT_MEMBERS, ranked)
     share = job.spec.gpu_share
     devices.take(tx, attempt_id, given, share, now)
     for node in given:
@@ -136,8 +143,8 @@ def _take(
 
 
 def _hand_over(tx: Connection, attempt: AttemptRecord, node: str, **claimed: Any) -> None:
-    own = (Member.attempt_id == attempt.id, Member.node == node)
-    tx.execute(update(Member).where(*own).values(claimed_on=_claimed_on(tx, node).model_dump(), **claimed))
+    own = {"attempt": attempt.id, "on": node}
+    tx.execute(_SET_MEMBER, {**own, "claimed_on": _claimed_on(tx, node).model_dump(), **claimed})
 
 
 def mark_running(tx: Connection, attempt_id: AttemptId, started_us: int, now: int | None = None) -> None:
@@ -174,7 +181,7 @@ def withdraw(tx: Connection, job: JobRecord, attempt: AttemptRecord, note: Note,
 
 
 def _claimed_on(tx: Connection, node: str) -> ClaimedOn:
-    found = NodeRecord.one(tx.execute(select(Node.__table__).where(Node.name == node)))
+    found = NodeRecord.one(tx.execute(_NODE, {"name": node}))
     identity = Identity(
         node_id=found.node_id, home_id=found.home_id, boot_id=found.boot_id, pid_namespace=found.pid_namespace
     )

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import Connection, and_, or_, select
+from sqlalchemy import BindParameter, Connection, Select, and_, bindparam, or_, select
 
 from service.db import upsert
 from service.db.models import ProjectMember, Secret, SecretUse, User
@@ -14,6 +15,12 @@ from torchyard.ids import JobId
 
 #: Members who may submit to the project: viewers have no use of what is its jobs'.
 _WORKS = ProjectMember.role != "viewer"
+_USERS: BindParameter[Any] = bindparam("users", expanding=True)
+_THEIRS = select(Secret.user_id, Secret.project, Secret.name).where(
+    or_(Secret.user_id.in_(_USERS), Secret.project.in_(bindparam("projects", expanding=True)))
+)
+_MEMBERS = select(ProjectMember.project, ProjectMember.user_id).where(ProjectMember.user_id.in_(_USERS), _WORKS)
+_ADMINISTRATORS: Select[Any] = select(User.id).where(User.id.in_(_USERS), User.role == "administrator")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +53,14 @@ def check(tx: Connection, named: NamedSecrets) -> None:
 
 def missing(tx: Connection, jobs: Mapping[JobId, NamedSecrets]) -> dict[JobId, tuple[str, ...]]:
     """Return the names that jobs look for in vain, by job; those that have all they name are left out."""
-    users = sorted({named.user_id for named in jobs.values()})
-    projects = sorted({named.project for named in jobs.values()})
-    theirs = or_(Secret.user_id.in_(users), Secret.project.in_(projects))
-    members = select(ProjectMember.project, ProjectMember.user_id).where(ProjectMember.user_id.in_(users), _WORKS)
-    known = {tuple(row) for row in tx.execute(select(Secret.user_id, Secret.project, Secret.name).where(theirs))}
-    sharing = {tuple(row) for row in tx.execute(members)}
-    administrators = set(tx.scalars(select(User.id).where(User.id.in_(users), User.role == "administrator")))
+    naming = [named for named in jobs.values() if named.names]
+    if not naming:
+        return {}
+    users = {"users": sorted({named.user_id for named in naming})}
+    projects = {"projects": sorted({named.project for named in naming})}
+    known = {tuple(row) for row in tx.execute(_THEIRS, users | projects)}
+    sharing = {tuple(row) for row in tx.execute(_MEMBERS, users)}
+    administrators = set(tx.scalars(_ADMINISTRATORS, users))
 
     def has(named: NamedSecrets, name: str) -> bool:
         shares = (named.project, named.user_id) in sharing or named.user_id in administrators

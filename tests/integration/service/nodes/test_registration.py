@@ -239,7 +239,7 @@ def test_jobs_that_a_reboot_ends_are_locked_before_accounts_and_devices(yard: Da
     rebooted = heartbeat(beat=beat, identity=identity, devices=[device(0), broken])
     with asked(yard) as told:
         seen(yard, rebooted, NOW + 1_000_000)
-    locked = max(first(told, "SELECT jobs.id", job) for job in jobs)
+    locked = max(first(told, "SELECT jobs.id", run) for run in runs)
     assert locked < min(first(told, "INSERT INTO accounts"), first(told, "UPDATE devices", "stuck"))
 
 
