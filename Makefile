@@ -60,12 +60,18 @@ lint: $(STAMPS)/dev ## Check style, types and import contracts
 	$(BIN)/lint-imports --no-cache
 	sh scripts/build_dashboard.sh $(BIN) lint
 
+# Types take one core for half a minute, and the tests leave them one: both at once.
 .PHONY: check
 check: $(STAMPS)/dev ## Check format, lint, types, contracts and run the unit tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target check-types check-units
+
+.PHONY: check-types check-units
+check-types:
 	$(BIN)/lint-imports
 	$(BIN)/mypy
+check-units:
 	$(BIN)/pytest tests/unit -q --numprocesses=logical --maxprocesses=4
 
 $(STAMPS)/browser: $(STAMPS)/dev scripts/browser.sh

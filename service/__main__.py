@@ -5,31 +5,18 @@ SIGHUP reads the settings anew.
 """
 
 import argparse
-import asyncio
 import logging
-import signal
-import socket
 import sys
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
-import uvloop
-from fastapi import FastAPI
-
-from service.api import openapi, sign_in_socket
-from service.api.reload import publish, reload
-from service.api.server import Server, address, bind
-from service.app import bare, create_app
+# Nothing here may import the application: its import takes as long as the migrations that run meanwhile.
 from service.db import schema
 from service.db.engine import Database
 from service.db.sole_service import SecondServiceError, sole_service
 from service.errors import ProblemError
-from service.secrets import store
-from service.secrets.key_file import KeyFile
 from service.settings import ServiceSettings, is_loopback
-from service.tls import Certificate, problem
-from torchyard import home
+from service.tls import problem
 
 
 def _arguments(argv: Sequence[str], defaults: ServiceSettings) -> argparse.Namespace:
@@ -48,6 +35,9 @@ def _arguments(argv: Sequence[str], defaults: ServiceSettings) -> argparse.Names
 
 
 def _rotate_secrets(settings: ServiceSettings) -> int:
+    from service.secrets import store
+    from service.secrets.key_file import KeyFile
+
     keys, db = KeyFile(settings.secret_key), Database(settings.database_url)
     try:
         count = store.rotate(db, keys)
@@ -60,45 +50,6 @@ def _rotate_secrets(settings: ServiceSettings) -> int:
     return 0
 
 
-async def _serve(settings: ServiceSettings) -> None:
-    app = create_app(settings)
-    async with _listening(settings, app) as (server, listening):
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, server.stop)
-        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload, app)
-        serving = asyncio.create_task(server.serve([listening]))
-        while not server.started and not serving.done():
-            await asyncio.sleep(0.01)
-        if server.started:
-            url = address(listening)
-            publish(settings)
-            home.write_address(url)
-            with sign_in_socket.serving(app, url):
-                print(f"ready {url}", flush=True)  # noqa: T201  what `yard up` and the tests wait for
-                await serving
-        await serving
-    home.remove_address()
-
-
-@asynccontextmanager
-async def _listening(settings: ServiceSettings, app: FastAPI) -> AsyncIterator[tuple[Server, socket.socket]]:
-    """Yield the server for programs on this machine and its socket; beside it, with a certificate, others reach TLS."""
-    if settings.tls_cert is None or settings.tls_key is None:
-        yield Server(app), bind(settings.host, settings.port)
-        return
-    certificate = Certificate(settings.tls_cert, settings.tls_key)
-    public = bind(settings.host, settings.port)
-    outside = Server(app, certificate, lifespan=False)
-    tasks = [asyncio.create_task(outside.serve([public])), asyncio.create_task(certificate.watch())]
-    print(f"TLS {address(public, 'https')}", file=sys.stderr, flush=True)  # noqa: T201
-    try:
-        yield Server(app), bind("127.0.0.1", settings.local_port)
-    finally:
-        outside.stop()
-        tasks[1].cancel()
-        await tasks[0]
-
-
 def main(argv: Sequence[str]) -> int:
     """Exit code of the process."""
     try:
@@ -108,6 +59,9 @@ def main(argv: Sequence[str]) -> int:
         return 2
     arguments = _arguments(argv, given)
     if arguments.command == "openapi":
+        from service.api import openapi
+        from service.app import bare
+
         sys.stdout.write(openapi.text(bare()))
         return 0
     if arguments.command == "rotate-secrets":
@@ -131,8 +85,10 @@ def _run(settings: ServiceSettings) -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     try:
         with sole_service(settings.database_url):
-            schema.migrate_in_child(settings.database_url)
-            uvloop.run(_serve(settings))
+            with schema.migrating(settings.database_url):
+                from service.api import serve
+                from service.app import create_app
+            serve.run(create_app(settings), settings)
     except (schema.NewerSchemaError, SecondServiceError, OSError) as error:
         print(f"The service cannot start: {error}", file=sys.stderr)  # noqa: T201
         return 1

@@ -27,8 +27,10 @@ from worker.control.registration import Registration, broker_url
 from worker.exceptions import RequestRefusedError, UnavailableError
 from worker.runtime import Runtime, spawn
 
-#: How long a worker that was registered before waits for the service before it starts without.
+#: How long a service may take to start beside this worker: asked often until then. A worker that was registered
+#: before starts without it afterwards.
 PATIENCE_S: Final = 3.0
+SOON_S: Final = 0.05
 
 logger = logging.getLogger("worker")
 
@@ -165,14 +167,18 @@ def first_registration(registration: Registration) -> wire.Registered:
         try:
             return registration.renew()
         except (UnavailableError, RequestRefusedError) as error:
+            early = time.monotonic() - began <= PATIENCE_S
+            if early and isinstance(error, UnavailableError):
+                time.sleep(SOON_S)
+                continue
             cached = registration.cached()
-            if cached is not None and time.monotonic() - began > PATIENCE_S:
+            if cached is not None and not early:
                 logger.warning("starting without the service: %s", error)
                 return cached
             if str(error) != said:
                 said = str(error)
                 logger.warning("waiting for the service: %s", error)
-        time.sleep(backoff.next())
+            time.sleep(backoff.next())
 
 
 if __name__ == "__main__":

@@ -11,11 +11,11 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 
-from service.api import examples
 from torchyard.api import Problem
 from torchyard.spec import JobSpec
 
 REF = "#/components/schemas/{model}"
+_PROBLEM = "application/problem+json"
 
 
 def operation_id(route: APIRoute) -> str:
@@ -30,7 +30,7 @@ def reference(model: str) -> dict[str, str]:
 
 def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Descriptions of a route's problems."""
-    content = {"application/problem+json": {"schema": reference(Problem.__name__), "example": examples.PROBLEM}}
+    content = {_PROBLEM: {"schema": reference(Problem.__name__)}}
     return {status: {"description": "Problem", "content": content} for status in statuses}
 
 
@@ -75,6 +75,13 @@ def _summarize(operation: dict[str, Any]) -> None:
 
 def _illustrate(operation: dict[str, Any]) -> None:
     """Add examples of the bodies that it takes and answers."""
+    # Made only for a description, since a tenth of the time in which the service starts would go into them.
+    from service.api import examples
+
+    for body in (
+        each["content"][_PROBLEM] for each in operation["responses"].values() if _PROBLEM in each.get("content", {})
+    ):
+        body["example"] = examples.PROBLEM
     for media, body in operation.get("requestBody", {}).get("content", {}).items():
         body["examples"] = examples.requests(media, body["schema"])
     name, answer = operation["operationId"], next(iter(operation["responses"].values()))

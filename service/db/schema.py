@@ -44,17 +44,23 @@ def _revisions() -> frozenset[str]:
     return frozenset(found[1] for file in files if (found := _FILE.fullmatch(file.name)))
 
 
-def migrate_in_child(url: str) -> None:
-    """Bring a database to the newest revision in a process of its own, which ends with this one.
+@contextmanager
+def migrating(url: str) -> Iterator[None]:
+    """Bring a database to the newest revision meanwhile, in a process of its own, which ends with this one.
 
     What fails there is not told: `migrate` meets it again.
     """
     with _connected(url) as connection:
-        if _is_newest(connection):
-            return
+        newest = _is_newest(connection)
+    if newest:
+        yield
+        return
     child = multiprocessing.get_context("fork").Process(target=_in_child, args=(url,), name="migration")
     child.start()
-    child.join()
+    try:
+        yield
+    finally:
+        child.join()
 
 
 def _in_child(url: str) -> None:

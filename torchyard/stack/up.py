@@ -103,10 +103,11 @@ class Stack:
             supervisor.add(self._program("redis", server.command(), {}, lock))
         service = [sys.executable, "-m", "service"]
         supervisor.add(self._program("service", service, {"TORCHYARD_REDIS_URL": broker}, lock))
-        if not supervisor.wait_until(self._answers, timeout_s=START_S, what="the service"):
-            return False
+        # It gets ready beside the service, for which it waits, and for the token that the service writes for it.
         own = {"TORCHYARD_REDIS_URL": broker, access.ROOT_JOBS: str(int(access.root_jobs()))}
         supervisor.add(self._program("worker", self._worker(), own, lock))
+        if not supervisor.wait_until(self._answers, timeout_s=START_S, what="the service"):
+            return False
         with self._client() as client:
             return supervisor.wait_until(
                 lambda: _beats(client, began), timeout_s=START_S, what="the worker's registration"

@@ -15,7 +15,8 @@ ROOT = Path(__file__).parents[4]
 START = """
 import sys
 from service.db import schema
-schema.migrate_in_child(sys.argv[1])
+with schema.migrating(sys.argv[1]):
+    pass
 print("alembic" in sys.modules)
 try:
     schema.migrate(sys.argv[1])
