@@ -60,7 +60,7 @@ def main(arguments: list[str] | None = None) -> int:
     finally:
         os.close(lock)
     if restart:
-        os.execv(sys.executable, [sys.executable, "-m", "worker", *(arguments or sys.argv[1:])])  # noqa: S606
+        os.execv(sys.executable, [sys.executable, "-P", "-m", "worker", *(arguments or sys.argv[1:])])  # noqa: S606
     return 0
 
 

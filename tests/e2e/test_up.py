@@ -22,7 +22,7 @@ from torchyard.stack import instance
 
 pytestmark = pytest.mark.e2e
 
-YARD = [sys.executable, "-m", "torchyard.cli.main"]
+YARD = [sys.executable, "-P", "-m", "torchyard.cli.main"]
 #: Prints a line each 0.1 s, until the file that its argument names is there.
 COUNT = 'i=0; while [ ! -e "$0" ]; do echo "line $i"; i=$((i+1)); sleep 0.1; done; echo "$i lines"'
 
@@ -82,13 +82,15 @@ class Yard:
 
 @pytest.fixture
 def yard(short_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Yard]:
-    """An empty home, which is this process's too, and a folder with a script."""
+    """An empty home, which is this process's too, and a folder with a script and modules of our own names."""
     monkeypatch.setenv("TORCHYARD_HOME", str(short_tmp / "home"))
     for name in ("TORCHYARD_URL", "TORCHYARD_TOKEN"):
         monkeypatch.delenv(name, raising=False)
     code = short_tmp / "code"
     code.mkdir()
     (code / "hello.py").write_text("import sys\nprint('hello', *sys.argv[1:])\nsys.exit(int(sys.argv[1]))\n")
+    for name in ("service", "worker", "trainer"):
+        (code / f"{name}.py").write_text("raise SystemExit('a module of the folder that yard was called in')\n")
     made = Yard(short_tmp / "home", code)
     yield made
     assert instance.is_free(made.home), "something of the stack is left"

@@ -15,7 +15,7 @@ from tests.support import wait
 from torchyard.api import Job
 from torchyard.client.client import Client
 
-YARD = [sys.executable, "-m", "torchyard.cli.main"]
+YARD = [sys.executable, "-P", "-m", "torchyard.cli.main"]
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ def average(
             for job in jobs
             for each in newest(client, job, last)
         ]
-        command = [sys.executable, "-m", "trainer.average", "--out", str(out.absolute()), *map(str, folders)]
+        command = [sys.executable, "-P", "-m", "trainer.average", "--out", str(out.absolute()), *map(str, folders)]
         ended = subprocess.run(command, check=False, stderr=subprocess.PIPE, text=True)
     if ended.returncode:
         from torchyard.exceptions import TorchYardError

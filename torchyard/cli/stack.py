@@ -159,13 +159,13 @@ def dashboard(
 def service(context: typer.Context) -> None:
     """Run the service alone; its own --help tells more."""
     extras.require("service", "service")
-    os.execv(sys.executable, [sys.executable, "-m", "service", *context.args])  # noqa: S606
+    os.execv(sys.executable, [sys.executable, "-P", "-m", "service", *context.args])  # noqa: S606
 
 
 def worker(context: typer.Context) -> None:
     """Run a node's worker: `yard worker --join URL`; `yard nodes --invite` tells its first command."""
     extras.require("worker", "worker")
-    os.execv(sys.executable, [sys.executable, "-m", "worker", *context.args])  # noqa: S606
+    os.execv(sys.executable, [sys.executable, "-P", "-m", "worker", *context.args])  # noqa: S606
 
 
 def version(json: common.Json = False) -> None:

@@ -159,8 +159,8 @@ def person(python: Path, folder: Path, units: Path) -> Plan:
         {
             "Type": "exec",
             "Environment": f"TORCHYARD_HOME={folder}",
-            "ExecStart": f"{python} -m torchyard.cli.main up",
-            "ExecReload": f"{python} -m torchyard.cli.main config reload",
+            "ExecStart": f"{python} -P -m torchyard.cli.main up",
+            "ExecReload": f"{python} -P -m torchyard.cli.main config reload",
             "Restart": "on-failure",
             **_JOBS_GO_ON,
         },
@@ -202,7 +202,7 @@ def _service_unit(python: Path, own: Path, account: str) -> str:
         "Type": "exec",
         "User": account,
         "Environment": f"TORCHYARD_HOME={own}",
-        "ExecStart": f"{python} -m service",
+        "ExecStart": f"{python} -P -m service",
         "ExecReload": "/bin/kill -HUP $MAINPID",
         "RuntimeDirectory": "torchyard",
         "Restart": "always",
@@ -216,7 +216,7 @@ def _service_unit(python: Path, own: Path, account: str) -> str:
 
 
 def _worker_unit(units: Path, python: Path, token: Path, after: str = "torchyard.service") -> File:
-    words = f"-m worker --join ${{TORCHYARD_URL}} --token-file {token} --home {home.SHARED_WORKER_FOLDER}"
+    words = f"-P -m worker --join ${{TORCHYARD_URL}} --token-file {token} --home {home.SHARED_WORKER_FOLDER}"
     service = {
         "Type": "exec",
         "EnvironmentFile": "/etc/torchyard/worker.env",

@@ -101,7 +101,7 @@ class Stack:
             server = redis.embedded(self.root)
             broker = server.broker_url
             supervisor.add(self._program("redis", server.command(), {}, lock))
-        service = [sys.executable, "-m", "service"]
+        service = [sys.executable, "-P", "-m", "service"]
         supervisor.add(self._program("service", service, {"TORCHYARD_REDIS_URL": broker}, lock))
         # It gets ready beside the service, for which it waits, and for the token that the service writes for it.
         own = {"TORCHYARD_REDIS_URL": broker, access.ROOT_JOBS: str(int(access.root_jobs()))}
@@ -147,7 +147,7 @@ class Stack:
 
     def _worker(self) -> list[str]:
         folder, token = str(home.worker_folder()), str(home.node_token_file())
-        command = [sys.executable, "-m", "worker", "--home", folder, "--token-file", token, "--join", self.url]
+        command = [sys.executable, "-P", "-m", "worker", "--home", folder, "--token-file", token, "--join", self.url]
         slots = self.options.cpu_slots
         return command if slots is None else [*command, "--cpu-slots", str(slots)]
 
@@ -186,7 +186,7 @@ def detach(options: StackOptions) -> str:
     log_path = home.log_folder() / "up.log"
     with log_path.open("wb") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "torchyard.cli.main", "up", *_words(options)],
+            [sys.executable, "-P", "-m", "torchyard.cli.main", "up", *_words(options)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=log,
