@@ -40,6 +40,7 @@ class TimedConnection(HttpToolsProtocol):
         super().__init__(*args, **options)
         self._most = most_connections()
         self._since: float | None = None
+        self._until = 0.0
         self._unread_since: float | None = None
         self._timer: asyncio.TimerHandle | None = None
 
@@ -51,6 +52,7 @@ class TimedConnection(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._arrived()
+        self._unset_timer()
         super().connection_lost(exc)
 
     def on_message_begin(self) -> None:
@@ -80,19 +82,32 @@ class TimedConnection(HttpToolsProtocol):
 
     def _await(self, seconds: float) -> None:
         """Give the client so long for what comes next."""
-        self._arrived()
         self._since = self.loop.time()
-        self._timer = self.loop.call_later(seconds, self._late)
+        self._until = self._since + seconds
+        if self._timer is None or self._timer.when() > self._until:
+            self._set_timer()
 
     def _arrived(self) -> None:
+        """Note that nothing is awaited. The timer stays: each request would set several, and hardly one ever counts."""
         self._since = None
+
+    def _set_timer(self) -> None:
+        self._unset_timer()
+        self._timer = self.loop.call_at(self._until, self._check)
+
+    def _unset_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def _late(self) -> None:
-        """Close; while a full buffer keeps us from reading, the client is not to blame."""
-        if self.flow.read_paused:
+    def _check(self) -> None:
+        """Close if the client is late; while a full buffer keeps us from reading, it is not to blame."""
+        self._timer = None
+        if self._since is None:
+            return
+        if self._until > self.loop.time():
+            self._set_timer()
+        elif self.flow.read_paused:
             self._await(BODY_PAUSE_S)
         else:
             self.transport.abort()
