@@ -22,6 +22,7 @@ from service.identity.oidc import OidcClient
 from service.identity.oidc_attempts import OidcAttempt
 from service.identity.provider_calls import MAX_CALLS
 from service.identity.sign_in_limits import PER_ADDRESS
+from tests.support import processes
 from tests.support.live import Live, connect
 from tests.support.problems import kind
 from tests.support.wait import until
@@ -42,13 +43,15 @@ class Provider:
         return answer.headers["location"]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def provider() -> Iterator[Provider]:
+    """One for all tests: each says who its users are."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     words = [sys.executable, "-W", "ignore", "-m", "oidc_provider_mock", "--port", str(port), "--require-nonce=true"]
-    child = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    with processes.unmarked():
+        child = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     url = f"http://127.0.0.1:{port}"
 
     def answers() -> bool:

@@ -67,7 +67,7 @@ NO_JOB = {
 }
 NO_JOB |= {"/attention", "/notices", "/secrets", "/quotas", "/usage", "/usage/digest", "/reservations"}
 ADMIN = {"/audit"}
-#: What changes, read by `test_a_stream_tells_only_of_what_may_be_read` and the test after it.
+#: What changes, read by `test_streams_and_caches_tell_only_of_what_may_be_read`.
 STREAM = {"/stream", "/live"}
 OPEN = {"/healthz", "/readyz", "/metrics"}
 #: Ways in, for whoever has no session yet.
@@ -345,66 +345,75 @@ def test_a_copied_placeholder_is_no_value(live_service: Live) -> None:
         assert "env.KEY" in answer.text
 
 
-def test_what_was_cached_for_one_is_not_confirmed_to_another(shared_box: Box) -> None:
-    work = shared_box.work["project"]
+def check_caches(box: Box) -> None:
+    """What was cached for one is not confirmed to another."""
+    work = box.work["project"]
     for path in (f"/jobs/{work.ended['id']}", "/jobs?project=project", f"/groups/{work.sweep['id']}/trials"):
-        tag = shared_box.get("ada", path).headers["etag"]
+        tag = box.get("ada", path).headers["etag"]
         asked = {"If-None-Match": tag}
-        assert shared_box.people["ada"].get(PREFIX + path, headers=asked).status_code == 304
-        assert shared_box.people["mate"].get(PREFIX + path, headers=asked).status_code == 200
-    asked = {"If-None-Match": shared_box.get("ada", f"/jobs/{work.ended['id']}").headers["etag"]}
-    answer = shared_box.people["eve"].get(f"{PREFIX}/jobs/{work.ended['id']}", headers=asked)
+        assert box.people["ada"].get(PREFIX + path, headers=asked).status_code == 304
+        assert box.people["mate"].get(PREFIX + path, headers=asked).status_code == 200
+    asked = {"If-None-Match": box.get("ada", f"/jobs/{work.ended['id']}").headers["etag"]}
+    answer = box.people["eve"].get(f"{PREFIX}/jobs/{work.ended['id']}", headers=asked)
     assert kind(answer) == (404, "not-found")
 
 
-def test_a_stream_ends_with_the_right_to_it(shared_box: Box) -> None:
-    work, attempt = shared_box.work["project"], shared_box.running["project"]
+def check_the_end_of_a_right(box: Box) -> None:
+    """A stream ends with the right to it."""
+    work, attempt = box.work["project"], box.running["project"]
     attempt.write("first\n")
     path = f"{PREFIX}/jobs/{work.running['id']}/logs/stream"
-    with shared_box.people["mate"].stream("GET", path) as answer:
+    with box.people["mate"].stream("GET", path) as answer:
         events = EventSource(answer).iter_sse()
         assert "first" in next(events).data
-        gone = shared_box.live.client.delete(f"{PREFIX}/projects/project/members/mate")
+        gone = box.live.client.delete(f"{PREFIX}/projects/project/members/mate")
         assert gone.status_code == 204
         attempt.write("second\n")
         assert list(events) == []
-    assert kind(shared_box.get("mate", f"/jobs/{work.running['id']}")) == (404, "not-found")
+    assert kind(box.get("mate", f"/jobs/{work.running['id']}")) == (404, "not-found")
 
 
-def test_a_stream_tells_only_of_what_may_be_read(shared_box: Box) -> None:
+def check_stream(box: Box) -> None:
     for role, word in (("eve", "hold"), ("bot", "release")):
         told: list[str] = []
         readable = [project for project in PROJECTS if may_read(role, project)]
-        with shared_box.people[role].stream("GET", f"{PREFIX}/stream") as answer:
+        with box.people[role].stream("GET", f"{PREFIX}/stream") as answer:
             lines = answer.iter_lines()
             assert next(lines) == ": ping"  # it listens
             for project in sorted(PROJECTS, key=readable.__contains__):  # what may be read comes last
-                work = shared_box.work[project]
-                assert shared_box.people["ada"].post(f"{PREFIX}/jobs/{work.waiting['id']}/{word}").is_success
-            while not all(shared_box.work[project].waiting["id"] in told for project in readable):
+                work = box.work[project]
+                assert box.people["ada"].post(f"{PREFIX}/jobs/{work.waiting['id']}/{word}").is_success
+            while not all(box.work[project].waiting["id"] in told for project in readable):
                 told += re.findall(r'"id": "([^"]+)"', next(lines))
-        hidden = {work.waiting["id"] for project, work in shared_box.work.items() if project not in readable}
+        hidden = {work.waiting["id"] for project, work in box.work.items() if project not in readable}
         assert not hidden & set(told), role
 
 
-def test_the_stream_of_a_browser_brings_only_what_may_be_read(shared_box: Box) -> None:
-    jobs = {project: work.running["id"] for project, work in shared_box.work.items()}
+def check_live(box: Box) -> None:
+    jobs = {project: work.running["id"] for project, work in box.work.items()}
     topics = ["jobs", *(f"job:{each}" for each in jobs.values()), *(f"metrics:{each}:" for each in jobs.values())]
     topics += [f"log:{each}:1:0:0" for each in jobs.values()]
     for role, readable in (("eve", "everyone"), ("bot", "project")):
         hidden = [project for project in PROJECTS if project != readable]
         told = ""
-        with shared_box.people[role].stream("GET", f"{PREFIX}/live", params={"topic": topics}) as answer:
+        with box.people[role].stream("GET", f"{PREFIX}/live", params={"topic": topics}) as answer:
             lines = answer.iter_lines()
             assert next(lines) == "event: open"
             for project in (*hidden, readable):
-                shared_box.running[project].write(f"log-of-{project}\n")
-                shared_box.running[project].report([1], **{f"loss-of-{project}": 0.5})
+                box.running[project].write(f"log-of-{project}\n")
+                box.running[project].report([1], **{f"loss-of-{project}": 0.5})
             while not all(f"{each}-of-{readable}" in told for each in ("log", "loss", "name")):
                 told += next(lines)
         assert not re.search(f"of-({'|'.join(hidden)})", told), role
-        assert shared_box.work[readable].value not in told
+        assert box.work[readable].value not in told
         assert not {jobs[project] for project in hidden} & set(re.findall(r"job-\w+", told)), role
+
+
+def test_streams_and_caches_tell_only_of_what_may_be_read(shared_box: Box) -> None:
+    check_caches(shared_box)
+    check_stream(shared_box)
+    check_the_end_of_a_right(shared_box)
+    check_live(shared_box)
 
 
 def test_the_default_is_the_administrators(serve: Any) -> None:
