@@ -132,10 +132,13 @@ def test_a_run_that_hangs_idle_and_a_broken_silent_full_node_are_marked(
 
 
 def test_lanes_follow_and_mark_what_is_out_of_use(page: Page, submit: Submit, node: Agent, live_service: Live) -> None:
+    page.clock.install()
+    page.reload()
     lanes = page.get_by_role("group", name="GPU ")
     expect(lanes).to_have_count(4)
     submit(name="resnet")
     node.start()
+    page.clock.fast_forward(15_000)  # when lanes are read again
     expect(lanes.get_by_role("link", name="resnet")).to_have_count(1)
     free = lanes.get_by_role("img", name="free, idle: ")
     expect(free).to_have_count(3)

@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from sqlalchemy import delete, insert, select
 
+from service.api import publisher
 from service.db.models import Forecast, Usage, User
 from tests.support import box
 from tests.support.live import Live
@@ -114,7 +115,10 @@ def test_who_is_no_administrator_reads(stranger: Page, live_service: Live) -> No
         expect(stranger.get_by_role("button", name=name)).to_have_count(0)
 
 
-def test_a_reservation_is_made_shown_on_the_box_and_given_back(page: Page, node: Agent) -> None:
+def test_a_reservation_is_made_shown_on_the_box_and_given_back(
+    page: Page, node: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(publisher.EVERY_S, "nodes", 0.25)  # pages are told of the node twice
     page.goto("/sharing")
     expect(page.get_by_role("region", name="Reservations")).to_contain_text("Nothing is reserved.")
     page.get_by_role("button", name="Reserve").click()
