@@ -1,9 +1,10 @@
 import { keepPreviousData, type QueryClient, useMutation, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useCallback, useMemo, useRef, useState } from "react";
 
 import { forEach } from "../lib/bulk";
 import type { JobFilters } from "../lib/jobQuery";
 import type { Grouping } from "../lib/search";
-import { MOST, type Section } from "../lib/sections";
+import { behind, type End, identityOf, MOST, type Section, withFollowing } from "../lib/sections";
 import { client, explain, unwrap } from "./client";
 import { rerun } from "./jobs";
 import { POLL_MS, useInterval } from "./live";
@@ -14,20 +15,46 @@ import type { Job } from "./types";
 export const PAGE = 100;
 const FACETS_MS = 30_000;
 const NAMES_MS = 300_000;
+/** Pages out of view are forgotten after so long: of many that are scrolled through few are held. */
+const KEPT_MS = 15_000;
 
-/** How many jobs pass, by state, whichever state is asked for. */
-export function useCounts(filters: JobFilters) {
-  const { user, project, tag, group, q, metric, before, after } = filters;
+const countsQuery = ({ user, project, tag, group, q, metric, before, after }: JobFilters) => {
   const words = { ...(user && { user }), ...(project && { project }), ...(group && { group }), ...(q && { q }) };
   const bounds = { ...(before && { before }), ...(after && { after }) };
   const query = { ...words, ...bounds, ...(tag && { tag }), ...(metric && { metric }) };
-  useFollow("jobs");
-  return useQuery({
+  return {
     queryKey: ["jobs", "counts", query],
     queryFn: () => unwrap(client.GET("/api/v1/jobs/counts", { params: { query: { ...query, most: MOST } } })),
+  };
+};
+
+/** How many jobs pass, by state, whichever state is asked for. */
+export function useCounts(filters: JobFilters) {
+  useFollow("jobs");
+  return useQuery({
+    ...countsQuery(filters),
     refetchInterval: useInterval(POLL_MS),
     placeholderData: keepPreviousData,
   });
+}
+
+/** The parts of the list, each with those that follow it, and a way to tell with which job a full part ends. */
+export function useFollowing(sections: readonly Section[]) {
+  const cache = useQueryClient();
+  const [ends, setEnds] = useState<ReadonlyMap<string, End>>(new Map());
+  const told = useRef(new Map<string, string>());
+  const tell = useCallback(async ({ query }: Section, last: string) => {
+    const identity = identityOf(query);
+    if (told.current.get(identity) === last) return;
+    told.current.set(identity, last);
+    try {
+      const counts = await cache.query({ ...countsQuery(behind(query, last)), staleTime: Infinity });
+      setEnds((known) => new Map(known).set(identity, { last, counts }));
+    } catch {
+      told.current.delete(identity); // told again with the next page that is read
+    }
+  }, [cache]);
+  return { parts: useMemo(() => withFollowing(sections, ends), [sections, ends]), tell };
 }
 
 const facetsQuery = (by: Grouping, query: JobFilters) => ({
@@ -73,7 +100,7 @@ export function usePages(pages: readonly PageOf[]) {
   const everyMs = useInterval(POLL_MS);
   const found = useQueries({
     queries: pages.map((one) => ({
-      queryKey: pageKey(one), queryFn: () => readPage(one), refetchInterval: everyMs, staleTime: 2_000,
+      queryKey: pageKey(one), queryFn: () => readPage(one), refetchInterval: everyMs, staleTime: 2_000, gcTime: KEPT_MS,
     })),
   });
   const jobs = new Map<string, Job>();

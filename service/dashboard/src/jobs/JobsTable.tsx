@@ -5,13 +5,13 @@ import { Link } from "@tanstack/react-router";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from "react";
 
-import { jobsBetween, lastPage, PAGE, type PageOf, usePages } from "../api/table";
+import { jobsBetween, lastPage, PAGE, type PageOf, useFollowing, usePages } from "../api/table";
 import type { Job } from "../api/types";
 import { type Column, COLUMNS, NARROW } from "../lib/columns";
 import { number, sentence } from "../lib/format";
 import type { Key } from "../lib/jobQuery";
 import { nextOrder, type Order, sortOf } from "../lib/orders";
-import { type Line, lineAt, lineCount, type Section } from "../lib/sections";
+import { goesOn, type Line, lineAt, lineCount, type Section } from "../lib/sections";
 import { Notice } from "../ui/Notice";
 import { useNow } from "../ui/useNow";
 import { useResource } from "../ui/useResource";
@@ -37,8 +37,12 @@ const MOVES: Record<string, number> = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1 }
 const MOST_TICKED = 2_000;
 const NONE: ReadonlySet<string> = new Set();
 
-/** The list, of which only what is in view is read and drawn; arrow keys (or j and k) walk along the names. */
-export function JobsTable({ sections, folded, columns, order, onOrder, onFilter, onMetrics }: Props) {
+/**
+ * The list, which goes on as it is scrolled, and of which only what is in view is read and drawn.
+ *
+ * Arrow keys (or j and k) walk along the names.
+ */
+export function JobsTable({ sections: asked, folded, columns, order, onOrder, onFilter, onMetrics }: Props) {
   const now = useNow();
   const cache = useQueryClient();
   const narrow = useNarrow();
@@ -47,9 +51,10 @@ export function JobsTable({ sections, folded, columns, order, onOrder, onFilter,
   const [toggled, setToggled] = useState(NONE);
   const [ticked, setTicked] = useState<ReadonlyMap<string, Job>>(new Map());
   const last = useRef<{ section: string; place: number } | null>(null);
+  const { parts: sections, tell } = useFollowing(asked);
   const closed = useMemo(
-    () => new Set(sections.map(({ key }) => key).filter((key) => toggled.has(key) !== folded)),
-    [sections, toggled, folded],
+    () => new Set(asked.map(({ key }) => key).filter((key) => toggled.has(key) !== folded)),
+    [asked, toggled, folded],
   );
   const count = lineCount(sections, closed);
   // eslint-disable-next-line react-hooks/incompatible-library -- its rows are read anew in each rendering
@@ -58,6 +63,12 @@ export function JobsTable({ sections, folded, columns, order, onOrder, onFilter,
   }).getVirtualItems();
   const lines = rows.map((row) => ({ row, line: lineAt(sections, closed, row.index) }));
   const { jobs, following, error } = usePages(pagesOf(lines.map(({ line }) => line)));
+  useEffect(() => {
+    for (const section of sections) {
+      const end = following.get(section.key);
+      if (end !== undefined && goesOn({ ...section, more: true })) void tell(section, end);
+    }
+  });
   const metrics = [...new Set([...jobs.values()].flatMap(({ latest }) => Object.keys(latest)))].sort().join("\n");
   useEffect(() => onMetrics(metrics === "" ? [] : metrics.split("\n")), [metrics, onMetrics]);
   const shown = narrow ? NARROW : columns;
@@ -145,7 +156,7 @@ export function JobsTable({ sections, folded, columns, order, onOrder, onFilter,
                   </span>
                   <span role="cell" className="line-title">
                     <button type="button" aria-expanded={!closed.has(section.key)} onClick={() => toggle(section.key)}>
-                      <i aria-hidden="true" /> <b>{section.title}</b> <span className="faint">{jobsOf(section)}</span>
+                      <i aria-hidden="true" /> <b>{section.title}</b> <span className="faint">{jobsOf(sections, section)}</span>
                     </button>
                     {section.query.group !== undefined && (
                       <Link
@@ -213,13 +224,18 @@ function Head({ column, label, order, onOrder }: HeadProps) {
   );
 }
 
-function jobsOf({ count, more }: Section): string {
+/** How many jobs there are under a head. */
+function jobsOf(sections: readonly Section[], { key }: Section): string {
+  const parts = sections.filter((one) => one.key === key || one.follows?.key === key);
+  const count = parts.reduce((all, part) => all + part.count, 0);
+  const more = parts.some((part) => part.more);
   return more ? t`${{ count: number(count) }}+ jobs` : plural(count, { one: "# job", other: "# jobs" });
 }
 
 /** The way on to jobs that the list does not reach: before the last one, or after it where the oldest come first. */
 function More({ section, next, onFilter }: { section: Section; next: string | undefined } & Pick<Props, "onFilter">) {
   const { order } = section.query;
+  if (goesOn(section)) return <span className="faint"><Trans>More is being read…</Trans></span>;
   if ((order !== "newest" && order !== "oldest") || next === undefined) {
     return <span className="faint"><Trans>There may be more: narrow the search</Trans></span>;
   }

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 
-import { byFacet, byState, lineAt, lineCount, MOST } from "./sections";
+import { byFacet, byState, goesOn, identityOf, lineAt, lineCount, MOST, withFollowing } from "./sections";
 
 const sections = byState({ states: { running: 2, queued: 1, failed: 3, succeeded: 1 } }, { user: "ada" }, "newest");
 const lines = (closed: string[] = []) => {
@@ -42,4 +42,41 @@ it("reads the jobs of a sweep, and of none", () => {
   expect(byFacet(facets, "sweep", {}, "newest").map(({ title, count, query }) => [title, count, query])).toEqual([
     ["7 rates", 2, { group: "7", order: "newest" }], ["No sweep", 1, { trials: false, order: "newest" }],
   ]);
+});
+
+it("goes on behind a full part, under its head", () => {
+  const [full] = byState({ states: { failed: MOST }, more: ["failed"] }, { user: "ada" }, "newest");
+  if (full === undefined) throw new Error("no part");
+  const end = { last: "500", counts: { states: { failed: 499, running: 3 } } };
+  const parts = withFollowing([full], new Map([[identityOf(full.query), end]]));
+  expect(parts.map(({ key, count, more, query: { before } }) => [key, count, more, before])).toEqual([
+    ["ended", MOST, false, undefined], ["ended +1", 499, false, 500],
+  ]);
+  expect(lineCount(parts, new Set())).toBe(1 + MOST + 499);
+  expect(lineCount(parts, new Set(["ended"]))).toBe(1);
+  const at = (index: number) => lineAt(parts, new Set(), index);
+  expect([at(MOST), at(MOST + 1)].map((line) => line?.kind === "job" && [line.section.key, line.place])).toEqual(
+    [["ended", MOST - 1], ["ended +1", 0]],
+  );
+  expect(at(MOST + 500)).toBeNull();
+});
+
+it("goes on among newer jobs where the oldest come first, and not by itself in other orders or without an end", () => {
+  const part = (order: "oldest" | "name") => byState({ states: { failed: MOST }, more: ["failed"] }, {}, order)[0];
+  const end = { last: "500", counts: { states: { failed: MOST }, more: ["failed"] } };
+  const follow = (order: "oldest" | "name", times: number) => {
+    const ends = new Map<string, typeof end>();
+    let parts = [part(order)].filter((one) => one !== undefined);
+    for (let time = 0; time < times; time++) {
+      const last = parts.at(-1);
+      if (last !== undefined) ends.set(identityOf(last.query), { ...end, last: String(time) });
+      parts = withFollowing(parts.slice(0, 1).map((one) => ({ ...one, more: true })), ends);
+    }
+    return parts;
+  };
+  expect(follow("oldest", 1)[1]?.query.after).toBe(0);
+  expect(follow("name", 1)).toHaveLength(1);
+  const many = follow("oldest", 40);
+  expect(many).toHaveLength(25);
+  expect(many.map(goesOn)).not.toContain(true);
 });

@@ -14,6 +14,8 @@ export interface Section {
   count: number;
   /** There are more, or may be. */
   more: boolean;
+  /** The part under whose head it goes on, and how many parts come before it there. */
+  follows?: { key: string; parts: number };
   query: JobFilters & { trials?: boolean; order: Order | "queue" };
 }
 
@@ -25,6 +27,9 @@ export interface Counts {
 
 /** Jobs of a part that can be scrolled through; more than the service passes over are not asked for. */
 export const MOST = 20_000;
+
+/** Parts under one head at most: browsers draw no higher boxes than some seventeen million pixels. */
+const LONGEST = 25;
 
 function counted({ states: counts, more = [] }: Counts, states: readonly string[]): Pick<Section, "count" | "more"> {
   const all = states.reduce((before, state) => before + (counts[state] ?? 0), 0);
@@ -44,6 +49,47 @@ export function byState(counts: Counts, filters: JobFilters, order: Order): Sect
     part("waiting", t`Waiting`, statesOf("waiting"), queue),
     part("ended", t({ message: "Ended", context: "jobs" }), FINAL, order),
   ].filter(({ count, more }) => count > 0 || more);
+}
+
+/** Whether the list goes on by itself behind a part: it is full, and jobs behind its last one can be counted. */
+export function goesOn({ count, more, follows, query: { order, trials } }: Section): boolean {
+  const counts = (order === "newest" || order === "oldest") && trials !== false;
+  return more && count === MOST && counts && (follows?.parts ?? 0) + 1 < LONGEST;
+}
+
+/** What identifies the jobs of a part, whatever else is in the list. */
+export const identityOf = (query: Section["query"]) => JSON.stringify(query);
+
+/** Asks for the jobs behind the last one of a part, by its number. */
+export function behind(query: Section["query"], last: string): Section["query"] {
+  return query.order === "oldest" ? { ...query, after: Number(last) } : { ...query, before: Number(last) };
+}
+
+/** The last job of a part, by its number, and how many there are behind it. */
+export interface End {
+  last: string;
+  counts: Counts;
+}
+
+/** The parts, each with those that follow it as far as `ends` tells of them, by the identity of what they follow. */
+export function withFollowing(sections: readonly Section[], ends: ReadonlyMap<string, End>): Section[] {
+  return sections.flatMap((section) => {
+    const before: Section[] = [];
+    let part = section;
+    const endOf = ({ query }: Section) => ends.get(identityOf(query));
+    for (let end = endOf(part); goesOn(part) && end !== undefined; end = endOf(part)) {
+      before.push({ ...part, more: false });
+      const query = behind(part.query, end.last);
+      part = {
+        key: `${section.key} +${before.length}`,
+        title: section.title,
+        follows: { key: section.key, parts: before.length },
+        query,
+        ...counted(end.counts, query.state ?? Object.keys(end.counts.states)),
+      };
+    }
+    return [...before, part];
+  });
 }
 
 const NONE: Readonly<Record<Grouping, string>> = {
@@ -69,23 +115,26 @@ function narrowed(by: Grouping, value: string): Partial<Section["query"]> {
 export type Line =
   { kind: "head"; section: Section } | { kind: "job"; section: Section; place: number } | { kind: "more"; section: Section };
 
-const linesBelow = ({ key, count, more }: Section, closed: ReadonlySet<string>) => (
-  closed.has(key) ? 0 : count + (more ? 1 : 0)
+const heads = ({ follows }: Section) => (follows === undefined ? 1 : 0);
+
+const linesBelow = ({ key, follows, count, more }: Section, closed: ReadonlySet<string>) => (
+  closed.has(follows?.key ?? key) ? 0 : count + (more ? 1 : 0)
 );
 
 /** How many lines there are: a head for each part, and those below it if it is open. */
 export function lineCount(sections: readonly Section[], closed: ReadonlySet<string>): number {
-  return sections.reduce((all, section) => all + 1 + linesBelow(section, closed), 0);
+  return sections.reduce((all, section) => all + heads(section) + linesBelow(section, closed), 0);
 }
 
 /** The line at a place of the whole list. */
 export function lineAt(sections: readonly Section[], closed: ReadonlySet<string>, index: number): Line | null {
   let left = index;
   for (const section of sections) {
-    if (left === 0) return { kind: "head", section };
+    if (left < heads(section)) return { kind: "head", section };
+    left -= heads(section);
     const below = linesBelow(section, closed);
-    if (left <= below) return left > section.count ? { kind: "more", section } : { kind: "job", section, place: left - 1 };
-    left -= 1 + below;
+    if (left < below) return left < section.count ? { kind: "job", section, place: left } : { kind: "more", section };
+    left -= below;
   }
   return null;
 }
