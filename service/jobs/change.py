@@ -168,15 +168,16 @@ def _require_own_values(before: StoredSpec, changes: Mapping[str, Any]) -> None:
         )
 
 
-def other_batch(before: JobSpec, after: JobSpec) -> str | None:
+def other_batch(before: JobSpec, after: JobSpec) -> api.SubmissionNote | None:
     """Return a warning for a recipe that goes on with another effective batch than the one it was begun with."""
     first, second = before.effective_batch, after.effective_batch
     if first is None or second is None or first == second:
         return None
-    return (
+    message = (
         f"goes on with an effective batch of {second} samples instead of {first}, and as many fewer or more steps an "
         f"epoch: recipe.global_batch_size {first} (without batch_size) keeps it on any number of GPUs"
     )
+    return api.SubmissionNote(code=api.NoteCode.OTHER_BATCH, message=message, params={"before": first, "after": second})
 
 
 def changed_spec(spec: Mapping[str, Any], changes: dict[str, Any]) -> JobSpec:

@@ -13,7 +13,7 @@ from service.scheduler.explain.fit import never_fits
 from service.scheduler.model.nodes import NodeInfo, ResourceRequest, Slot
 from service.scheduler.policy.placement import enough
 from service.scheduler_cache.load import resources_of
-from torchyard.api import FieldProblem, Reason
+from torchyard.api import FieldProblem, NoteCode, Reason, SubmissionNote
 from torchyard.spec import JobSpec
 from torchyard.wire import Capability
 
@@ -26,14 +26,15 @@ BACKEND, NETWORK = "recipe.backend", "network"
 _MENDS = {BACKEND: "Take backend: auto, which finds the right one", NETWORK: "Leave network out"}
 
 
-def check(tx: Connection, spec: JobSpec, user_id: str | None = None) -> str:
-    """Return a sentence for the event of the submission; the problem ``never-fits`` says what each node has.
+def check(tx: Connection, spec: JobSpec, user_id: str | None = None) -> list[SubmissionNote]:
+    """Return notes for the event of the submission; the problem ``never-fits`` says what each node has.
 
     Before the first node has registered everything is taken: a worker is about to come, and what it has is not known.
     """
     infos = capacity(tx)
     if not infos:
-        return "submitted; no node has registered yet, so whether it fits one is not known"
+        message = "no node has registered yet, so whether it fits one is not known"
+        return [SubmissionNote(code=NoteCode.NO_NODES, message=message)]
     _check_backend(tx, spec)
     resources, nodes = resources_of(spec), spec.resources.nodes
     lacks = never_fits(resources, infos, nodes)
@@ -52,7 +53,8 @@ def check(tx: Connection, spec: JobSpec, user_id: str | None = None) -> str:
         unix_accounts.check(
             tx, user_id, list(able), lambda left: enough([able[node] for node in left], resources, nodes)
         )
-    return "; ".join(["submitted", *(each.message for each in advice(tx, resources, infos, nodes))])
+    found = advice(tx, resources, infos, nodes)
+    return [SubmissionNote(code=each.params["advice"], message=each.message, params=each.params) for each in found]
 
 
 def _check_backend(tx: Connection, spec: JobSpec) -> None:

@@ -9,6 +9,7 @@ from service.db.models import Attempt, Job
 from service.db.records.record import Record
 from service.db.records.spec import StoredSpec
 from service.estimation.estimates import history_key_of
+from torchyard.api import NoteCode, SubmissionNote
 from torchyard.quantities import format_size
 from torchyard.spec import JobSpec
 from torchyard.states import JobState
@@ -28,19 +29,22 @@ class _Ended(Record):
     result: dict[str, Any] | None
 
 
-def advice(tx: Connection, user_id: str, spec: JobSpec) -> str:
-    """Return how much less would do, with the option that asks for it; empty if it asks for no more than twice that."""
+def advice(tx: Connection, user_id: str, spec: JobSpec) -> SubmissionNote | None:
+    """Return how much less would do, with the option that asks for it; None if it asks for no more than twice that."""
     asked, field = spec.resources.gpu_share, "gpu_share"
     if asked is None:
         asked, field = spec.resources.gpu_memory_min, "gpu_memory_min"
     peaks = _peaks(tx, user_id, spec) if asked else []
     if not peaks or not asked or 2 * max(peaks) > asked:
-        return ""
+        return None
     less = max(1, -(-int(max(peaks) * (1 + SPARE)) // _GIB))
     jobs = "the last job like it" if len(peaks) == 1 else f"the last {len(peaks)} jobs like it"
-    return (
-        f"{jobs} held {format_size(max(peaks))} of a GPU at most, and this one asks for {format_size(asked)}: "
-        f"--set resources.{field}={less}GiB would do"
+    held, asks = format_size(max(peaks)), format_size(asked)
+    option = f"--set resources.{field}={less}GiB"
+    return SubmissionNote(
+        code=NoteCode.GPU_MEMORY,
+        message=f"{jobs} held {held} of a GPU at most, and this one asks for {asks}: {option} would do",
+        params={"jobs": len(peaks), "held": held, "asked": asks, "option": option},
     )
 
 

@@ -11,6 +11,7 @@ from service.errors import field_problem
 from service.lifecycle.dependencies import Needs
 from service.sweeps import expand
 from torchyard.analysis import launchers
+from torchyard.api import SubmissionNote
 from torchyard.ids import JobId, new_id
 from torchyard.spec import PRIORITY_RANK, JobSpec, Launcher
 from torchyard.spec.sweeps import Sweep, Value
@@ -63,8 +64,10 @@ class SharedFields:
     user_id: str
     actor: str
     now: int
+    notes: Sequence[SubmissionNote]
+    """What is told of the submission."""
     advice: str
-    """Advice on what it asks for; may be empty."""
+    """Advice on what it asks for, which is among the notes; may be empty."""
     blocked: bool
     rerun_of: JobId | None
     restore_checkpoint: str | None
@@ -98,7 +101,7 @@ def _planned(spec: JobSpec, parameters: dict[str, Value] | None = None) -> Plann
     return PlannedJob(spec=spec, stored=spec.model_dump(mode="json"), parameters=parameters)
 
 
-def store(tx: Connection, plan: SubmissionPlan, shared: SharedFields, needs: Needs, note: str) -> JobId:
+def store(tx: Connection, plan: SubmissionPlan, shared: SharedFields, needs: Needs) -> JobId:
     """Insert the jobs with their events, and their group if there is one; return the first job's id."""
     group = None if plan.sweep is None else new_id("grp")
     numbers = _next_numbers(tx, len(plan.jobs) + (group is not None))
@@ -110,7 +113,7 @@ def store(tx: Connection, plan: SubmissionPlan, shared: SharedFields, needs: Nee
         for trial, (planned, job_id, number) in enumerate(zip(plan.jobs, ids, numbers, strict=True))
     ]
     tx.execute(_INSERT, rows)
-    tx.execute(_INSERT_EVENT, [_event(row, shared, note) for row in rows])
+    tx.execute(_INSERT_EVENT, [_event(row, shared) for row in rows])
     tags = list(dict.fromkeys(plan.jobs[0].spec.tags))
     _insert(tx, Tag, [{"tag": tag, "job_id": row["id"], "number": row["number"]} for row in rows for tag in tags])
     _insert(tx, Dependency, [{"job_id": job_id, "needs": needed} for job_id in ids for needed in needs.jobs])
@@ -173,8 +176,14 @@ def _job(planned: PlannedJob, shared: SharedFields, **own: Any) -> dict[str, Any
     }
 
 
-def _event(row: dict[str, Any], shared: SharedFields, note: str) -> dict[str, Any]:
-    data = {"rerun_of": shared.rerun_of, "advice": shared.advice}
+def told(notes: Sequence[SubmissionNote]) -> str:
+    """Return the message of the event of a submission."""
+    return "; ".join(["submitted", *(each.message for each in notes)])
+
+
+def _event(row: dict[str, Any], shared: SharedFields) -> dict[str, Any]:
+    notes = [each.model_dump(mode="json") for each in shared.notes]
+    data = {"rerun_of": shared.rerun_of, "advice": shared.advice, "notes": notes}
     return {
         "job_id": row["id"],
         "seq": 1,
@@ -183,6 +192,6 @@ def _event(row: dict[str, Any], shared: SharedFields, note: str) -> dict[str, An
         "state": JobState.QUEUED,
         "attempt": None,
         "actor": shared.actor,
-        "message": note,
+        "message": told(shared.notes),
         "data": {key: value for key, value in data.items() if value},
     }

@@ -15,22 +15,23 @@ from service.jobs import fit
 from service.scheduler.explain.fit import never_fits
 from service.scheduler.model.nodes import NodeInfo
 from service.scheduler_cache.load import resources_of
+from torchyard.api import NoteCode, SubmissionNote
 from torchyard.spec import ALL, JobSpec, Launcher, Resources
 from torchyard.wire import DeviceKind
 
 
-def resolve_gpus(db: Database, caller: Caller, data: dict[str, Any]) -> tuple[dict[str, Any], str]:
-    """Return the submission with a number for `gpus: all`, and the reason; anything else as it came.
+def resolve_gpus(db: Database, caller: Caller, data: dict[str, Any]) -> tuple[dict[str, Any], SubmissionNote | None]:
+    """Return the submission with a number for `gpus: all`, and a note on it; anything else as it came.
 
     Raises the problem ``invalid-request`` where no number would let it start.
     """
     given = data.get("resources")
     if not isinstance(given, dict) or given.get("gpus") != ALL:
-        return data, ""
+        return data, None
     try:
         wanted = Resources.model_validate({**given, "gpus": 1})
     except ValidationError:
-        return _with(data, 1), ""  # the spec's own check names what is wrong
+        return _with(data, 1), None  # the spec's own check names what is wrong
     with db.read() as tx:
         infos = _useful(fit.capacity(tx, ready=True))
         most = _quota(tx, caller, data) // wanted.nodes
@@ -42,8 +43,10 @@ def resolve_gpus(db: Database, caller: Caller, data: dict[str, Any]) -> tuple[di
         )
     count = largest(wanted, infos)
     if 0 < most < count:
-        return _with(data, most), f"gpus {most}, all that the quota allows"
-    return _with(data, count), f"gpus {count}, all that a node can give"
+        message, code, count = f"gpus {most}, all that the quota allows", NoteCode.QUOTA_GPUS, most
+    else:
+        message, code = f"gpus {count}, all that a node can give", NoteCode.NODE_GPUS
+    return _with(data, count), SubmissionNote(code=code, message=message, params={"count": count})
 
 
 def largest(wanted: Resources, infos: list[NodeInfo]) -> int:

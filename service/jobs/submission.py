@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from service.identity.callers import Caller
+from torchyard.api import SubmissionNote
 from torchyard.ids import JobId
 from torchyard.spec import JobSpec
 
@@ -22,7 +23,7 @@ class Submission:
     """The job whose files it begins with."""
     snapshot: str | None = None
     """A snapshot that may be used although another user uploaded it: the rerun job's own."""
-    advice: str | None = None
+    advice: SubmissionNote | None = None
     """Advice on the checkpoint that it goes on from, or on how `gpus: all` was read."""
     launcher_reason: str = ""
     """Why the spec has its launcher, if that was chosen."""

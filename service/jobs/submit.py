@@ -1,5 +1,6 @@
 """Submission of jobs: everything is checked and stored in one transaction, or nothing is."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -24,7 +25,7 @@ from service.lifecycle import dependencies
 from service.secrets import of_jobs
 from service.storage.store import BlobStore
 from torchyard import api
-from torchyard.api import FieldProblem, Submitters
+from torchyard.api import FieldProblem, NoteCode, SubmissionNote, Submitters
 from torchyard.ids import JobId
 from torchyard.spec import JobSpec, Priority
 
@@ -70,15 +71,18 @@ def check(db: Database, store: BlobStore, submission: Submission) -> Checked:
     with db.read() as tx:
         _check_rights(submission)
         known = _check_project(tx, submission)
-        note = _check(tx, submission, plan, lock=False) + _after(_memory_advice(tx, submission))
+        notes = [*_check(tx, submission, plan, lock=False), *_memory_advice(tx, submission)]
         _check_quotas(tx, submission, plan, lock=False)
         dependencies.resolve(tx, submission.caller, submission.spec.after, len(plan.jobs), lock=False)
     if not known:
-        note += f"; project {submission.spec.project} would be created"
+        project = submission.spec.project
+        message = f"project {project} would be created"
+        notes.append(SubmissionNote(code=NoteCode.NEW_PROJECT, message=message, params={"project": project}))
     answer = api.DryRun(
         spec=submission.spec.model_dump(mode="json"),
         world_size=plan.jobs[0].spec.world_size,
-        note=note,
+        note=planning.told(notes),
+        notes=notes,
         trials=len(plan.jobs) if plan.sweep else None,
         first_trials=[
             api.PlannedTrial(name=job.spec.name, parameters=job.parameters or {})
@@ -100,12 +104,12 @@ def _store(db: Database, clock: Clock, submission: Submission, plan: planning.Su
             return _submitted(tx, submission.caller, made, sweep=plan.sweep is not None, new=False)
         if not known:
             _create_project(tx, submission, now)
-        note = _check(tx, submission, plan, lock=True)
+        notes = _check(tx, submission, plan, lock=True)
         needs = dependencies.resolve(tx, submission.caller, submission.spec.after, len(plan.jobs), lock=True)
         _check_quotas(tx, submission, plan, lock=True)  # after the jobs: everybody locks in this order
         # The time anew: who reads what has changed must not have looked long past it when it becomes visible.
-        shared = _shared(submission, clock(), _memory_advice(tx, submission), blocked=needs.blocked)
-        first = planning.store(tx, plan, shared, needs, note + _after(shared.advice))
+        shared = _shared(submission, clock(), notes, _memory_advice(tx, submission), blocked=needs.blocked)
+        first = planning.store(tx, plan, shared, needs)
         if submission.key:
             idempotency.remember(tx, submission.caller.user_id, submission.key, submission.fingerprint, first, now)
         audit.record_request(tx, submission.caller, first, now)
@@ -159,33 +163,34 @@ def _create_project(tx: Connection, submission: Submission, now: int) -> None:
         audit.record(tx, submission.caller, "project.create", submission.spec.project, now, by="submission")
 
 
-def _check(tx: Connection, submission: Submission, plan: planning.SubmissionPlan, *, lock: bool) -> str:
+def _check(
+    tx: Connection, submission: Submission, plan: planning.SubmissionPlan, *, lock: bool
+) -> list[SubmissionNote]:
     _check_snapshot(tx, submission, lock=lock)
     _check_secrets(tx, submission, plan)
-    notes = [fit.check(tx, spec, submission.caller.user_id) for spec in plan.resource_requests()]
-    chosen = (
-        f"; launcher {submission.spec.launcher.value}, because {submission.launcher_reason}"
-        if submission.launcher_reason
-        else ""
-    )
-    advice = f"; {submission.advice}" if submission.advice else ""
-    spec = submission.spec
-    return f"{notes[0]}{chosen}{advice}{_after(_trial(tx, spec))}"
+    fitting = [fit.check(tx, spec, submission.caller.user_id) for spec in plan.resource_requests()]
+    others = (_launcher_note(submission), submission.advice, _trial(tx, submission.spec))
+    return [*fitting[0], *(note for note in others if note is not None)]
 
 
-def _trial(tx: Connection, spec: JobSpec) -> str:
+def _launcher_note(submission: Submission) -> SubmissionNote | None:
+    launcher, reason = submission.spec.launcher.value, submission.launcher_reason
+    if not reason:
+        return None
+    message = f"launcher {launcher}, because {reason}"
+    return SubmissionNote(code=NoteCode.LAUNCHER, message=message, params={"launcher": launcher, "said": reason})
+
+
+def _trial(tx: Connection, spec: JobSpec) -> SubmissionNote | None:
     if not may_start_over(spec):
-        return ""
+        return None
     allowed = tx.scalar(select(Project.restarts).where(Project.name == spec.project))
     return trial_note(spec, current_policy(tx), project_restarts=allowed is not False)
 
 
-def _memory_advice(tx: Connection, submission: Submission) -> str:
-    return memory_advice.advice(tx, submission.caller.user_id, submission.spec)
-
-
-def _after(advice: str) -> str:
-    return f"; {advice}" if advice else ""
+def _memory_advice(tx: Connection, submission: Submission) -> list[SubmissionNote]:
+    found = memory_advice.advice(tx, submission.caller.user_id, submission.spec)
+    return [] if found is None else [found]
 
 
 def _check_secrets(tx: Connection, submission: Submission, plan: planning.SubmissionPlan) -> None:
@@ -223,12 +228,20 @@ def _check_snapshot(tx: Connection, submission: Submission, *, lock: bool) -> No
 _SUBMITTERS: Select[Any] = select(Project.submitters).where(Project.name == bindparam("name"))
 
 
-def _shared(submission: Submission, now: int, advice: str, *, blocked: bool) -> planning.SharedFields:
+def _shared(
+    submission: Submission,
+    now: int,
+    notes: Sequence[SubmissionNote],
+    advice: Sequence[SubmissionNote],
+    *,
+    blocked: bool,
+) -> planning.SharedFields:
     return planning.SharedFields(
         user_id=submission.caller.user_id,
         actor=submission.caller.name,
         now=now,
-        advice=advice,
+        notes=[*notes, *advice],
+        advice="; ".join(each.message for each in advice),
         blocked=blocked,
         rerun_of=submission.rerun_of,
         restore_checkpoint=submission.restore_checkpoint,

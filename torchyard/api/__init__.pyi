@@ -97,8 +97,10 @@ from .shared import SharedLinks as SharedLinks
 from .shared import SharedRun as SharedRun
 from .sweeps import DryRun as DryRun
 from .sweeps import Group as Group
+from .sweeps import NoteCode as NoteCode
 from .sweeps import PlannedStart as PlannedStart
 from .sweeps import PlannedTrial as PlannedTrial
+from .sweeps import SubmissionNote as SubmissionNote
 from .timeline import DeviceAllocation as DeviceAllocation
 from .timeline import DeviceTimeline as DeviceTimeline
 from .timeline import DeviceUtilization as DeviceUtilization

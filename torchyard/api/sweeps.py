@@ -1,7 +1,10 @@
 """Sweeps as the REST API shows them, and dry runs of submissions."""
 
 from datetime import datetime
+from enum import StrEnum
 from typing import Any, Literal
+
+from pydantic import Field
 
 from torchyard.api.base import Resource
 from torchyard.api.jobs import HeldDevice, Job
@@ -46,6 +49,42 @@ class Group(Resource):
     """The trial whose last value is best; never in lists of groups."""
 
 
+class NoteCode(StrEnum):
+    """Notes on a submission that are known."""
+
+    #: No node has registered yet, so whether it fits one is not known.
+    NO_NODES = "no-nodes"
+    #: One node could hold all of it; what the network between its nodes moves.
+    ONE_NODE = "one-node"
+    NETWORK = "network"
+    #: The launcher that was chosen.
+    LAUNCHER = "launcher"
+    #: The number for `gpus: all`: what a node can give, or what the quota allows.
+    NODE_GPUS = "node-gpus"
+    QUOTA_GPUS = "quota-gpus"
+    #: It goes on with another effective batch than it was begun with.
+    OTHER_BATCH = "other-batch"
+    #: Less memory of a GPU would do.
+    GPU_MEMORY = "gpu-memory"
+    NEW_PROJECT = "new-project"
+    #: Whether it may be stopped for others, or put back to start over.
+    STOPPABLE = "stoppable"
+    NEVER_STOPPED = "never-stopped"
+    PUT_BACK = "put-back"
+    NEVER_PUT_BACK = "never-put-back"
+
+
+class SubmissionNote(Resource):
+    """Note on a submission, such as advice."""
+
+    code: str = Field(json_schema_extra={"x-extensible-enum": list(NoteCode)})
+    """Machine-readable kind."""
+    message: str
+    """The note in words."""
+    params: dict[str, Any] = {}
+    """What the message is made of, for words in another language."""
+
+
 class DryRun(Resource):
     """The job that a submission would store; `note` says what could not be checked."""
 
@@ -55,6 +94,8 @@ class DryRun(Resource):
     """Processes that a job would have."""
     note: str
     """What could not be checked; empty: nothing."""
+    notes: list[SubmissionNote] = []
+    """The same in parts."""
     trials: int | None = None
     """How many jobs a sweep would make; null: it is none."""
     first_trials: list["PlannedTrial"] = []

@@ -89,7 +89,7 @@ def submit_job(
     reason = "".join(filter(str.isprintable, launcher_reason))
     received_us = request.scope.get(RECEIVED)
     submission = Submission(
-        caller=caller, spec=spec, launcher_reason=reason, advice=sized or None, received_us=received_us, **keyed
+        caller=caller, spec=spec, launcher_reason=reason, advice=sized, received_us=received_us, **keyed
     )
     if dry_run:
         return _checked(ctx, submission)

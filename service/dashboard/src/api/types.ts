@@ -6,6 +6,7 @@ export type Job = Schemas["Job"];
 export type JobError = Schemas["JobError"];
 export type JobSpec = Schemas["JobSpec"];
 export type DryRun = Schemas["DryRun"];
+export type SubmissionNote = Schemas["SubmissionNote"];
 export type Attempt = Schemas["Attempt"];
 export type Event = Schemas["Event"];
 export type Series = Schemas["Series"];

@@ -52,6 +52,8 @@ it("keeps what the service says after a submission", () => {
   const submitted = (message: string) => eventWords({ kind: "submitted", message, data: {} }, "zh-CN");
   expect(submitted("submitted; take `nodes` 1")).toBe("submitted; take `nodes` 1");
   expect(submitted("something else")).toBe("something else");
+  const notes = [{ code: "new-project", message: "as the service says", params: { project: "vision" } }];
+  expect(words("submitted", { notes })).toContain("submitted; ");
 });
 
 it("tells of attempts that nobody claimed, and of nodes", () => {

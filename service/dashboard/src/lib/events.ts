@@ -1,10 +1,11 @@
 import { i18n } from "@lingui/core";
 import { t } from "@lingui/core/macro";
 
-import type { Event, JobError } from "../api/types";
+import type { Event, JobError, SubmissionNote } from "../api/types";
 import { CAUSES } from "./causes";
 import { failureSentence } from "./failure";
 import { list } from "./format";
+import { notesWords } from "./notes";
 import { type Alike, stacksWords } from "./stacksWords";
 
 type Data = Event["data"];
@@ -141,8 +142,9 @@ function shown(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** What goes after it, such as advice, is told in the service's words. */
-function submitted(_: Data, message: string): string | null {
+/** What goes after it, such as advice, is told in the service's words where an older event lacks its notes. */
+function submitted({ notes }: Data, message: string): string | null {
+  if (Array.isArray(notes)) return t`submitted; ${{ more: notesWords(notes as SubmissionNote[]) }}`;
   const found = /^submitted(?:; (.*))?$/su.exec(message);
   if (found === null) return null;
   const more = found[1];

@@ -4,6 +4,7 @@ import { Fragment } from "react";
 
 import type { Refused, Verdict } from "../api/submit";
 import type { DryRun } from "../api/types";
+import { notesWords } from "../lib/notes";
 import { reasonWords } from "../lib/reasons";
 import type { FormField } from "../lib/schema";
 import { allFields, fieldAt, type SpecForm } from "../lib/specForm";
@@ -26,7 +27,7 @@ export function Outcome({ verdict, form }: { verdict: Verdict | null; form: Spec
 }
 
 function Plan({ checked }: { checked: DryRun }) {
-  const { start, trials, world_size: processes, note } = checked;
+  const { start, trials, world_size: processes, notes } = checked;
   const now = useNow(10_000);
   return (
     <dl className="facts plan">
@@ -46,7 +47,7 @@ function Plan({ checked }: { checked: DryRun }) {
         </>
       )}
       <div><dt><Trans>Processes</Trans></dt><dd>{trials == null ? processes : inTrials(processes, trials)}</dd></div>
-      <div><dt><Trans>Note</Trans></dt><dd><Message text={note.replace(/^submitted(?:; )?/u, "") || t`The spec is fine.`} now={now} /></dd></div>
+      <div><dt><Trans>Note</Trans></dt><dd><Message text={notesWords(notes) || t`The spec is fine.`} now={now} /></dd></div>
     </dl>
   );
 }

@@ -32,7 +32,7 @@ def test_a_backend_that_the_box_has_not_is_refused_with_the_mend(db: Database) -
     assert "node box has no GPUs, and NCCL needs them. Take backend: auto" in refusal(db, "nccl")
     assert "no node has a torch that was built with MPI. Take backend: auto" in refusal(db, "mpi")
     with db.read() as tx:
-        assert {fit.check(tx, recipe(backend)) for backend in ("auto", "gloo")} == {"submitted"}
+        assert [fit.check(tx, recipe(backend)) for backend in ("auto", "gloo")] == [[], []]
 
 
 def test_a_backend_that_one_node_has_is_taken(db: Database) -> None:
@@ -41,7 +41,7 @@ def test_a_backend_that_one_node_has_is_taken(db: Database) -> None:
     with db.write() as tx:
         tx.execute(update(Device).where(Device.node == "mpi").values(kind="cpu"))
     with db.read() as tx:
-        assert {fit.check(tx, recipe(backend)) for backend in ("nccl", "mpi")} == {"submitted"}
+        assert [fit.check(tx, recipe(backend)) for backend in ("nccl", "mpi")] == [[], []]
 
 
 def test_a_backend_counts_the_gpus_of_one_node_alone(db: Database) -> None:
@@ -53,7 +53,7 @@ def test_a_backend_counts_the_gpus_of_one_node_alone(db: Database) -> None:
     with db.read() as tx:
         with pytest.raises(ProblemError) as caught:
             fit.check(tx, wide)
-        assert fit.check(tx, wide.model_copy(update={"recipe": None})) == "submitted"
+        assert fit.check(tx, wide.model_copy(update={"recipe": None})) == []
     told = "node gpus has 1 GPUs, the job needs 4; node slots has no GPUs, and NCCL needs them"
     assert told in str(caught.value.detail)
 
@@ -68,12 +68,13 @@ def test_a_network_of_its_own_is_refused_where_no_node_can_give_one(db: Database
     assert str(caught.value.detail).endswith("Leave network out, or add a node.")
     box.add_node(db, "root", capabilities=[Capability.NETWORK_ISOLATION])
     with db.read() as tx:
-        assert fit.check(tx, spec) == "submitted"
+        assert fit.check(tx, spec) == []
 
 
 def test_before_the_first_node_everything_is_taken(db: Database) -> None:
     with db.read() as tx:
-        assert "no node has registered yet" in fit.check(tx, recipe("mpi"))
+        (note,) = fit.check(tx, recipe("mpi"))
+        assert "no node has registered yet" in note.message
 
 
 def user(db: Database, name: str, unix_user: str | None) -> str:
@@ -87,7 +88,7 @@ def test_a_user_whom_no_node_would_run_is_refused_with_the_mend(db: Database) ->
     box.add_node(db, "strict", capabilities=[Capability.UNIX_ACCOUNTS])
     spec = JobSpec(command=("a",), launcher=Launcher.NONE)
     with db.read() as tx:
-        assert fit.check(tx, spec, bob) == "submitted"
+        assert fit.check(tx, spec, bob) == []
         with pytest.raises(ProblemError) as caught:
             fit.check(tx, spec, ada)
         assert "`yard users set ada --unix-user ACCOUNT`" in str(caught.value.detail)
@@ -96,7 +97,7 @@ def test_a_user_whom_no_node_would_run_is_refused_with_the_mend(db: Database) ->
     assert "ada has no UNIX account, so node strict will run none of their jobs" in str(told["ada"])
     box.add_node(db, "older", capabilities=None)
     with db.read() as tx:
-        assert fit.check(tx, spec, ada) == "submitted"
+        assert fit.check(tx, spec, ada) == []
         with pytest.raises(ProblemError):
             fit.check(tx, spec.model_copy(update={"resources": Resources(nodes=2)}), ada)
 
@@ -106,6 +107,7 @@ def test_a_job_over_two_nodes_that_fits_one_is_advised(db: Database) -> None:
         box.add_node(db, name, devices=4)
     spread = JobSpec.model_validate({"command": ["true"], "resources": {"gpus": 2, "nodes": 2}})
     with db.read() as tx:
-        assert "alone could hold all of it" in fit.check(tx, spread)
+        (note,) = fit.check(tx, spread)
+        assert "alone could hold all of it" in note.message
         wide = spread.model_copy(update={"resources": spread.resources.model_copy(update={"gpus": 3})})
-        assert fit.check(tx, wide) == "submitted"
+        assert fit.check(tx, wide) == []

@@ -18,7 +18,8 @@ def ran(db: Database, uuids: list[str], held: int | None, **fields: Any) -> None
 def told(db: Database, asked: str = "40GiB", field: str = "gpu_memory_min", **fields: Any) -> str:
     given = {"command": ["true"], "launcher": "none", "resources": {"gpus": 1, field: asked}, **fields}
     with db.read() as tx:
-        return memory_advice.advice(tx, "user-ada", JobSpec.model_validate(given))
+        found = memory_advice.advice(tx, "user-ada", JobSpec.model_validate(given))
+    return "" if found is None else found.message
 
 
 def test_less_is_offered_with_what_to_type(db: Database) -> None:
@@ -44,4 +45,4 @@ def test_nothing_is_said_of_what_is_needed_or_of_another_kind(db: Database) -> N
     assert told(db, command=["other.py"]) == ""
     with db.read() as tx:
         spec = JobSpec.model_validate({"command": ["true"], "launcher": "none", "resources": {"gpus": 1}})
-        assert memory_advice.advice(tx, "user-ada", spec) == ""
+        assert memory_advice.advice(tx, "user-ada", spec) is None

@@ -12,7 +12,8 @@ RECIPE = {"project": "vision", "recipe": {"model": "digits_cnn"}}
 
 
 def note(policy: Policy, *, project_restarts: bool = True, **fields: Any) -> str:
-    return trial_note(JobSpec.model_validate(RECIPE | fields), policy, project_restarts=project_restarts)
+    found = trial_note(JobSpec.model_validate(RECIPE | fields), policy, project_restarts=project_restarts)
+    return "" if found is None else found.message
 
 
 @pytest.mark.parametrize(
