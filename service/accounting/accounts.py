@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from sqlalchemy import Connection, Select, Table, and_, bindparam, case, func, or_, select, update
+from sqlalchemy import BindParameter, Connection, Select, Table, and_, bindparam, case, func, or_, select, update
 
 from service.accounting.gpu_time import DAY_US, HOUR_US
 from service.db import upsert
@@ -40,10 +40,19 @@ class EffectiveLimits:
 
 StoredAccounts = Mapping[AccountKey, AccountRecord]
 
+_STORED = select(*_ACCOUNTS.columns)
+_NAMES: dict[AccountKind, Select[str]] = {
+    "user": select(User.id).order_by(User.id),
+    "project": select(Project.name).order_by(Project.name),
+}
+_OWN = and_(_ACCOUNTS.c.kind == bindparam("own_kind"), _ACCOUNTS.c.name == bindparam("own_name"))
+_LOCKED_USAGE = select(_ACCOUNTS.c.usage, _ACCOUNTS.c.usage_us).where(_OWN).with_for_update()
+_SET_USAGE = update(_ACCOUNTS).where(_OWN)
+
 
 def stored(tx: Connection) -> dict[AccountKey, AccountRecord]:
     """Return all accounts that there are, as stored."""
-    return _read(tx, select(*_ACCOUNTS.columns))
+    return _read(tx, _STORED)
 
 
 def _read(tx: Connection, query: Select[Any], **parameters: str) -> dict[AccountKey, AccountRecord]:
@@ -65,14 +74,12 @@ def _merge(*given: AccountRecord | None) -> EffectiveLimits:
 
 def names(tx: Connection, kind: AccountKind) -> list[str]:
     """Everybody of a kind: users' ids or projects' names."""
-    column = User.id if kind == "user" else Project.name
-    return list(tx.scalars(select(column).order_by(column)))
+    return list(tx.scalars(_NAMES[kind]))
 
 
-def for_policy(tx: Connection, kind: AccountKind, now: int) -> dict[str, jobs.TenantAccount]:
-    """Return all accounts as the policy wants them, by user id or project name; every scheduling pass asks."""
-    query = select(*_ACCOUNTS.columns).where(_ACCOUNTS.c.kind == kind)
-    records = {name: record for (_, name), record in _read(tx, query).items()}
+def for_policy(tx: Connection, kind: AccountKind, known: StoredAccounts, now: int) -> dict[str, jobs.TenantAccount]:
+    """Return all accounts of a kind as the policy wants them, by user id or project name; every pass asks."""
+    records = {name: record for (of, name), record in known.items() if of == kind}
     limited = any(record.max_gpu_hours is not None for record in records.values())
     week = week_us(tx, kind, now) if limited else Counter[str]()
     default = records.get(EVERYBODY)
@@ -98,11 +105,18 @@ def week_us(tx: Connection, kind: AccountKind, now: int) -> Counter[str]:
     as lies within.
     """
     today, elapsed = divmod(now, DAY_US)
-    owner = Usage.user_id if kind == "user" else Usage.project
-    first = today - WEEK_DAYS
+    rows = tx.execute(_WEEK[kind], {"first": today - WEEK_DAYS})
+    return Counter({row[0]: int(row[1]) + int(row[2]) * (DAY_US - elapsed) // DAY_US for row in rows})
+
+
+def _week(owner: Any) -> Select[Any]:
+    """Return the query for the GPU time of each owner: that of whole days, and that of the `first` day."""
+    first: BindParameter[int] = bindparam("first")
     whole, part = (func.sum(case((days, Usage.gpu_us), else_=0)) for days in (Usage.day > first, Usage.day == first))
-    query = select(owner, whole, part).where(Usage.day >= first).group_by(owner)
-    return Counter({row[0]: int(row[1]) + int(row[2]) * (DAY_US - elapsed) // DAY_US for row in tx.execute(query)})
+    return select(owner, whole, part).where(Usage.day >= first).group_by(owner)
+
+
+_WEEK: dict[AccountKind, Select[Any]] = {"user": _week(Usage.user_id), "project": _week(Usage.project)}
 
 
 def week_part(day: int, begun_us: int, now: int) -> float:
@@ -120,11 +134,18 @@ def decayed(usage: float, since_us: int, now: int, half_life_s: float) -> float:
 def charge(tx: Connection, key: AccountKey, gpu_s: float, now: int, half_life_s: float) -> None:
     """Add GPU-seconds to the decaying usage of an account."""
     kind, name = key
-    tx.execute(upsert.insert(tx, Account).values(kind=kind, name=name).on_conflict_do_nothing())
-    own = (Account.kind == kind, Account.name == name)
-    row = tx.execute(select(Account.usage, Account.usage_us).where(*own).with_for_update()).one()
+    own = {"own_kind": kind, "own_name": name}
+    row = tx.execute(_LOCKED_USAGE, own).one_or_none()
+    if row is None:
+        tx.execute(_add_account(tx), {"kind": kind, "name": name})
+        row = tx.execute(_LOCKED_USAGE, own).one()
     had = decayed(row.usage, row.usage_us, now, half_life_s)
-    tx.execute(update(Account).where(*own).values(usage=had + gpu_s, usage_us=max(now, row.usage_us)))
+    tx.execute(_SET_USAGE, {**own, "usage": had + gpu_s, "usage_us": max(now, row.usage_us)})
+
+
+@upsert.made_once
+def _add_account(into: upsert.Into) -> upsert.Insert:
+    return into(Account).on_conflict_do_nothing()
 
 
 def set_limits(tx: Connection, key: AccountKey, values: Mapping[str, float | int | None]) -> None:

@@ -3,8 +3,9 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import Connection, and_, case, func, select
+from sqlalchemy import BigInteger, Connection, Integer, Select, and_, bindparam, case, func, select
 
 from service.accounting import gpu_time
 from service.accounting.gpu_time import DeviceOccupancy
@@ -42,6 +43,23 @@ class _SampledBucket(Record):
     sampled: Mapping[str, float] | None
 
 
+_DEVICES = (
+    select(
+        Allocation.attempt_id,
+        Allocation.node,
+        Allocation.index,
+        Allocation.created_us,
+        Allocation.released_us,
+        Allocation.share,
+        Device.memory,
+        Device.kind,
+    )
+    .join(Device, and_(Device.node == Allocation.node, Device.uuid == Allocation.uuid))
+    .where(Allocation.attempt_id.in_(bindparam("attempts", expanding=True)))
+    .order_by(Allocation.attempt_id, Allocation.node, Allocation.index)
+)
+
+
 def load(
     tx: Connection, attempts: Sequence[AttemptId], now: int, samples: int
 ) -> dict[AttemptId, list[DeviceOccupancy]]:
@@ -49,24 +67,10 @@ def load(
 
     `samples` are read of each attempt on each of its nodes at most; 0: all of the time counts as used.
     """
-    query = (
-        select(
-            Allocation.attempt_id,
-            Allocation.node,
-            Allocation.index,
-            Allocation.created_us,
-            Allocation.released_us,
-            Allocation.share,
-            Device.memory,
-            Device.kind,
-        )
-        .join(Device, and_(Device.node == Allocation.node, Device.uuid == Allocation.uuid))
-        .order_by(Allocation.attempt_id, Allocation.node, Allocation.index)
-    )
     found: defaultdict[AttemptId, list[DeviceOccupancy]] = defaultdict(list)
     for some in chunks(attempts):
         seen = _seen(tx, some, now, samples) if samples else {}
-        for device in _AllocatedDevice.each(tx.execute(query.where(Allocation.attempt_id.in_(some)))):
+        for device in _AllocatedDevice.each(tx.execute(_DEVICES, {"attempts": some})):
             found[device.attempt_id].append(_occupancy(device, seen.get((device.attempt_id, device.node), ()), now))
     return found
 
@@ -88,18 +92,29 @@ def _occupancy(device: _AllocatedDevice, buckets: Sequence[_SampledBucket], now:
 def _seen(
     tx: Connection, attempts: Sequence[AttemptId], now: int, samples: int
 ) -> Mapping[tuple[str, str], Sequence[_SampledBucket]]:
-    """Return samples of attempts on their nodes: the newest of each bucket of time, which is `width` microseconds wide.
+    """Return the newest sample of each bucket of time that has one, by attempt and node."""
+    found: defaultdict[tuple[str, str], list[_SampledBucket]] = defaultdict(list)
+    asked = {"attempts": attempts, "now": now, "samples": samples}
+    for sample in _SampledBucket.each(tx.execute(_NEWEST_SAMPLES, asked)):
+        if sample.sampled is not None:
+            found[sample.attempt_id, sample.node].append(sample)
+    return found
 
-    One look into the index for each bucket: a long run has hundreds of thousands of samples.
+
+def _newest_samples() -> Select[Any]:
+    """Return the query for the samples of attempts on their nodes: the newest of each bucket of time.
+
+    One look into the index for each bucket, `width` microseconds wide: a long run has hundreds of thousands of samples.
     """
-    since, until = func.min(Allocation.created_us), func.max(func.coalesce(Allocation.released_us, now))
+    until_us = func.coalesce(Allocation.released_us, bindparam("now", type_=BigInteger()))
+    since, until = func.min(Allocation.created_us), func.max(until_us)
     span = (
         select(Allocation.attempt_id, Allocation.node, since.label("since"), until.label("until"))
-        .where(Allocation.attempt_id.in_(attempts))
+        .where(Allocation.attempt_id.in_(bindparam("attempts", expanding=True)))
         .group_by(Allocation.attempt_id, Allocation.node)
         .cte("span")
     )
-    fair = (span.c.until - span.c.since) // samples
+    fair = (span.c.until - span.c.since) // bindparam("samples", type_=Integer())
     width = case((fair > SAMPLED_EVERY_US, fair), else_=SAMPLED_EVERY_US)
     first, last = (span.c.since // width).label("number"), (span.c.until // width).label("last")
     columns = (span.c.attempt_id, span.c.node, width.label("width"), last)
@@ -116,9 +131,7 @@ def _seen(
         .correlate(bucket)
         .scalar_subquery()
     )
-    query = select(bucket.c.attempt_id, bucket.c.node, bucket.c.number, bucket.c.width, newest.label("sampled"))
-    found: defaultdict[tuple[str, str], list[_SampledBucket]] = defaultdict(list)
-    for sample in _SampledBucket.each(tx.execute(query)):
-        if sample.sampled is not None:
-            found[sample.attempt_id, sample.node].append(sample)
-    return found
+    return select(bucket.c.attempt_id, bucket.c.node, bucket.c.number, bucket.c.width, newest.label("sampled"))
+
+
+_NEWEST_SAMPLES = _newest_samples()

@@ -20,10 +20,12 @@ ORACLES = frozenset({Order.SJF, Order.SRTF})
 
 _log = logging.getLogger(__name__)
 
+_STORED = select(Installation.value).where(Installation.key == KEY)
+
 
 def current_policy(tx: Connection) -> Policy:
     """Return the policy as it is stored now."""
-    stored = tx.scalar(select(Installation.value).where(Installation.key == KEY))
+    stored = tx.scalar(_STORED)
     return Policy() if stored is None else _read(stored)
 
 

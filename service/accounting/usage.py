@@ -7,8 +7,9 @@ nobody: nothing of theirs ran.
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, cast
 
-from sqlalchemy import Connection, and_, exists, func, or_, select, update
+from sqlalchemy import Connection, Select, Table, and_, bindparam, exists, func, or_, select, update
 
 from service.accounting import accounts, gpu_time, occupancy
 from service.accounting.gpu_time import AttemptTimeline, DeviceOccupancy, Split, UsageKind, WorkOutcome
@@ -123,19 +124,22 @@ def charge(
     accounts.charge(tx, ("user", attempt.user_id), gpu_s, now, half_life)
 
 
+_ENDED: Select[Any] = (
+    select(Attempt.__table__, Job.number.label("job_number"), Job.user_id, Job.project, Job.spec, SAVES)
+    .join(Job, Job.id == Attempt.job_id)
+    .where(Attempt.id == bindparam("attempt"))
+)
+_RESULTS = select(Member.node, Member.result).where(Member.attempt_id == bindparam("attempt"))
+
+
 def _ended(tx: Connection, attempt_id: AttemptId) -> _EndedAttempt:
-    query = (
-        select(Attempt.__table__, Job.number.label("job_number"), Job.user_id, Job.project, Job.spec, SAVES)
-        .join(Job, Job.id == Attempt.job_id)
-        .where(Attempt.id == attempt_id)
-    )
-    return _EndedAttempt.one(tx.execute(query))
+    return _EndedAttempt.one(tx.execute(_ENDED, {"attempt": attempt_id}))
 
 
 def _by_node_clock(tx: Connection, attempt: _EndedAttempt, held: Sequence[DeviceOccupancy]) -> list[DeviceOccupancy]:
     """Return the devices, held for as long as their nodes measured, whatever was done to a clock meanwhile."""
-    query = select(Member.node, Member.result).where(Member.attempt_id == attempt.id)
-    results = {each.node: each.result or attempt.result for each in _MemberResult.each(tx.execute(query))}
+    members = _MemberResult.each(tx.execute(_RESULTS, {"attempt": attempt.id}))
+    results = {each.node: each.result or attempt.result for each in members}
     measured = {node: None if result is None else result.held_us for node, result in results.items()}
     claimed_us = min(max(0, (attempt.claimed_us or 0) - attempt.created_us), CLAIM_US)
     return [
@@ -157,29 +161,34 @@ def _within(attempt: _EndedAttempt, held: Sequence[DeviceOccupancy]) -> int | No
     return max(min(attempt.started_us, latest), min(each.since_us for each in held))
 
 
+_HOLDERS = select(Attempt.id).where(Attempt.state.in_(_HOLDING))
+_RUNNING = (
+    select(
+        Attempt.id,
+        Attempt.started_us,
+        Attempt.created_us,
+        Attempt.claimed_us,
+        Job.started_us.label("first_us"),
+        Job.number,
+        Job.user_id,
+        Job.project,
+        User.name.label("user"),
+    )
+    .join(Job, Job.id == Attempt.job_id)
+    .join(User, User.id == Job.user_id)
+    .where(Attempt.id.in_(bindparam("attempts", expanding=True)))
+)
+_CLOCKS = select(Node.name, Node.held_us, Node.last_seen_us, Node.unreachable).where(Node.held_us.is_not(None))
+
+
 def running(tx: Connection, now: int, *, idle: bool = True) -> list[RunningUsage]:
     """Return the GPU time of what holds devices now.
 
     Without `idle`, all of it counts as used, which costs less to find out.
     """
-    query = (
-        select(
-            Attempt.id,
-            Attempt.started_us,
-            Attempt.created_us,
-            Attempt.claimed_us,
-            Job.started_us.label("first_us"),
-            Job.number,
-            Job.user_id,
-            Job.project,
-            User.name.label("user"),
-        )
-        .join(Job, Job.id == Attempt.job_id)
-        .join(User, User.id == Job.user_id)
-    )
     # First those few alone: joined, the database may take the table with the fewest rows for the start.
-    held_by = list(tx.scalars(select(Attempt.id).where(Attempt.state.in_(_HOLDING))))
-    attempts = RunningAttempt.all(tx.execute(query.where(Attempt.id.in_(held_by)))) if held_by else []
+    held_by = list(tx.scalars(_HOLDERS))
+    attempts = RunningAttempt.all(tx.execute(_RUNNING, {"attempts": held_by})) if held_by else []
     samples = min(SAMPLES_RUNNING, 1 + SAMPLES_OF_ALL // max(1, len(attempts))) if idle else 0
     held, clocks = occupancy.load(tx, [each.id for each in attempts], now, samples), _clocks(tx)
     return [
@@ -191,8 +200,7 @@ def running(tx: Connection, now: int, *, idle: bool = True) -> list[RunningUsage
 
 def _clocks(tx: Connection) -> dict[str, _NodeClock]:
     """Return the device times that nodes had measured when they were last heard, by node."""
-    query = select(Node.name, Node.held_us, Node.last_seen_us, Node.unreachable).where(Node.held_us.is_not(None))
-    return {clock.name: clock for clock in _NodeClock.each(tx.execute(query))}
+    return {clock.name: clock for clock in _NodeClock.each(tx.execute(_CLOCKS))}
 
 
 def _measured(
@@ -222,6 +230,26 @@ def _is_restart(first_us: int | None, created_us: int) -> bool:
     return first_us is not None and first_us < created_us
 
 
+_SET_GPU_TIME = update(cast("Table", Attempt.__table__)).where(Attempt.id == bindparam("attempt"))
+
+
+@upsert.made_once
+def _add_usage(into: upsert.Into) -> upsert.Insert:
+    add = into(Usage)
+    more = {
+        "gpu_us": Usage.gpu_us + add.excluded.gpu_us,
+        "stoppable_us": Usage.stoppable_us + add.excluded.stoppable_us,
+    }
+    return add.on_conflict_do_update(index_elements=["day", "user_id", "project", "kind"], set_=more)
+
+
+@upsert.made_once
+def _add_wasted(into: upsert.Into) -> upsert.Insert:
+    add = into(WastedUsage)
+    more = {"gpu_us": WastedUsage.gpu_us + add.excluded.gpu_us}
+    return add.on_conflict_do_update(index_elements=["day", "kind", "number"], set_=more)
+
+
 def _store(tx: Connection, attempt: _EndedAttempt, split: Split) -> None:
     days: defaultdict[str, dict[str, int]] = defaultdict(dict)
     rows, stoppable = [], attempt.spec.stoppable(saves=attempt.saves)
@@ -229,13 +257,8 @@ def _store(tx: Connection, attempt: _EndedAttempt, split: Split) -> None:
         days[str(day)][kind] = gpu_us
         times = {"gpu_us": gpu_us, "stoppable_us": gpu_us if stoppable else 0}
         rows.append({"day": day, "user_id": attempt.user_id, "project": attempt.project, "kind": kind, **times})
-    add = upsert.insert(tx, Usage)
-    more = {
-        "gpu_us": Usage.gpu_us + add.excluded.gpu_us,
-        "stoppable_us": Usage.stoppable_us + add.excluded.stoppable_us,
-    }
-    tx.execute(add.on_conflict_do_update(index_elements=["day", "user_id", "project", "kind"], set_=more), rows)
-    tx.execute(update(Attempt).where(Attempt.id == attempt.id).values(gpu_time=dict(days)))
+    tx.execute(_add_usage(tx), rows)
+    tx.execute(_SET_GPU_TIME, {"attempt": attempt.id, "gpu_time": dict(days)})
     _store_wasted(tx, attempt, split)
 
 
@@ -247,9 +270,7 @@ def _store_wasted(tx: Connection, attempt: _EndedAttempt, split: Split) -> None:
         if kind is not UsageKind.USEFUL and gpu_us
     ]
     if rows:
-        add = upsert.insert(tx, WastedUsage)
-        more = {"gpu_us": WastedUsage.gpu_us + add.excluded.gpu_us}
-        tx.execute(add.on_conflict_do_update(index_elements=["day", "kind", "number"], set_=more), rows)
+        tx.execute(_add_wasted(tx), rows)
 
 
 def read_split(stored: Mapping[str, Mapping[str, int]]) -> Split:
@@ -257,11 +278,16 @@ def read_split(stored: Mapping[str, Mapping[str, int]]) -> Split:
     return Counter({(int(day), UsageKind(kind)): us for day, kinds in stored.items() for kind, us in kinds.items()})
 
 
+_KEPT = exists().where(Member.attempt_id == bindparam("attempt"), ~Member.settled)
+_SAVED_US = select(func.max(Checkpoint.created_us)).where(
+    Checkpoint.attempt_id == bindparam("attempt"),
+    or_(Checkpoint.state == "stored", and_(Checkpoint.state == "committed", _KEPT)),
+)
+
+
 def _saved_us(tx: Connection, attempt_id: AttemptId) -> int | None:
     """Return the time of the newest checkpoint that another attempt can resume from.
 
     It is in the store, or its node keeps it.
     """
-    kept = exists().where(Member.attempt_id == attempt_id, ~Member.settled)
-    usable = or_(Checkpoint.state == "stored", and_(Checkpoint.state == "committed", kept))
-    return tx.scalar(select(func.max(Checkpoint.created_us)).where(Checkpoint.attempt_id == attempt_id, usable))
+    return tx.scalar(_SAVED_US, {"attempt": attempt_id})

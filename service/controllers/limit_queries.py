@@ -78,6 +78,7 @@ _WAITING = select(
     _QUEUED.label("waits"),
     _START_LIMIT.label("limit"),
 ).where(_START_LIMIT > 0)
+_QUEUED_LIMITS, _CHANGED_LIMITS = _WAITING.where(_QUEUED), _WAITING.where(Job.changed_us >= bindparam("since_us"))
 _OF_RUN = (Attempt.id, Attempt.job_id, Attempt.hung_us, Attempt.dump_serial, Job.stop, Job.step, Job.total_steps)
 _RUNNING = (
     select(*_OF_RUN, Job.spec["hang"].label("hang"), func.max(MetricSeries.last_time_us).label("newest_us"))
@@ -104,7 +105,8 @@ _GPUS = (
 
 def start_limits(tx: Connection, since_us: int | None) -> list[StartLimit]:
     """Return the jobs with a `start_limit` that were changed since a time; None: all of them that wait."""
-    return StartLimit.all(tx.execute(_WAITING.where(_QUEUED if since_us is None else Job.changed_us >= since_us)))
+    found = tx.execute(_QUEUED_LIMITS) if since_us is None else tx.execute(_CHANGED_LIMITS, {"since_us": since_us})
+    return StartLimit.all(found)
 
 
 def reporting(tx: Connection) -> list[ReportingRun]:

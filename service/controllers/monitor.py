@@ -4,9 +4,9 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
-from sqlalchemy import ColumnElement, select, update
+from sqlalchemy import ColumnElement, Select, Table, bindparam, select, update
 
 from service import lifecycle
 from service.context import Context
@@ -33,6 +33,32 @@ class _LateMember(Record):
     id: AttemptId
     node: str
     spec: StoredSpec
+
+
+_UNHEARD = (Attempt.state == AttemptState.ASSIGNED) & (Attempt.nudged_us < bindparam("late_us"))
+_LATE: Select[Any] = (
+    select(Attempt.id, Member.node, Job.spec)
+    .join(Job, Job.id == Attempt.job_id)
+    .join(Member, Member.attempt_id == Attempt.id)
+    .where(_UNHEARD)
+)
+_NUDGED = update(cast("Table", Attempt.__table__)).where(
+    Attempt.id.in_(bindparam("attempts", expanding=True)), _UNHEARD
+)
+
+
+def _waiting_for(lacking: ColumnElement[bool]) -> Select[AttemptId, str]:
+    """Return the query for attempts that were assigned before a moment, and the nodes whose members lack something."""
+    return (
+        select(Attempt.id, Member.node)
+        .join(Member, Member.attempt_id == Attempt.id)
+        .where(Attempt.state == AttemptState.ASSIGNED, Attempt.created_us < bindparam("old_us"), lacking)
+        .order_by(Attempt.id, Member.node_rank)
+    )
+
+
+_UNCLAIMED, _UNPREPARED = _waiting_for(Member.nonce.is_(None)), _waiting_for(Member.prepared.is_(None))
+_HEARD = select(Node.name, Node.last_seen_us).where(~Node.unreachable, Node.last_seen_us.is_not(None))
 
 
 class Monitor:
@@ -66,18 +92,15 @@ class Monitor:
     def republish(self) -> None:
         """Publish the launch again of what stays ASSIGNED: the first may be lost. End what no node can start."""
         ctx = self._ctx
-        late = ctx.now_us() - round(ctx.settings.republish_after_s * 1e6)
-        waiting = (Attempt.state == AttemptState.ASSIGNED) & (Attempt.nudged_us < late)
+        late = {"late_us": ctx.now_us() - round(ctx.settings.republish_after_s * 1e6)}
         with ctx.db.read() as tx:
-            query = select(Attempt.id, Member.node, Job.spec).join(Job, Job.id == Attempt.job_id)
-            query = query.join(Member, Member.attempt_id == Attempt.id).where(waiting)
-            members = _LateMember.all(tx.execute(query))
+            members = _LateMember.all(tx.execute(_LATE, late))
         startable = [member for member in members if self._can_start(member)]
         if not startable:
             return
         with ctx.unit_of_work() as unit:
             ids = [member.id for member in startable]
-            unit.tx.execute(update(Attempt).where(Attempt.id.in_(ids), waiting).values(nudged_us=unit.now))
+            unit.tx.execute(_NUDGED, {"attempts": ids, "nudged_us": unit.now, **late})
             for member in startable:
                 unit.launch(member.node, member.id)
 
@@ -95,26 +118,20 @@ class Monitor:
     def void_unclaimed(self) -> None:
         """Take back what nobody claims; a service that was away gives the nodes their time first."""
         ctx = self._ctx
-        for limit, lacking, lack, words in (
-            (ctx.settings.unclaimed_after_s, Member.nonce.is_(None), "claim", "has not claimed it"),
-            (ctx.settings.unprepared_after_s, Member.prepared.is_(None), "preparation", "is not prepared"),
+        for limit, query, lack, words in (
+            (ctx.settings.unclaimed_after_s, _UNCLAIMED, "claim", "has not claimed it"),
+            (ctx.settings.unprepared_after_s, _UNPREPARED, "preparation", "is not prepared"),
         ):
             if ctx.monotonic() - ctx.started < limit:
                 continue
-            for attempt, late in self._waiting_since(ctx.now_us() - round(limit * 1e6), lacking):
+            for attempt, late in self._waiting_since(ctx.now_us() - round(limit * 1e6), query):
                 why = f"node {late} {words} within {limit:g} s"
                 self._void(attempt, why, {"node": late, "lacks": lack, "limit_s": limit})
 
-    def _waiting_since(self, old: int, lacking: ColumnElement[bool]) -> list[tuple[AttemptId, str]]:
-        """Return attempts that were assigned before a moment, and the nodes whose members lack something."""
-        query = (
-            select(Attempt.id, Member.node)
-            .join(Member, Member.attempt_id == Attempt.id)
-            .where(Attempt.state == AttemptState.ASSIGNED, Attempt.created_us < old, lacking)
-            .order_by(Attempt.id, Member.node_rank)
-        )
+    def _waiting_since(self, old_us: int, query: Select[AttemptId, str]) -> list[tuple[AttemptId, str]]:
+        """Return attempts that were assigned before a moment, and their nodes, named together."""
         with self._ctx.db.read() as tx:
-            rows = tx.execute(query).all()
+            rows = tx.execute(query, {"old_us": old_us}).all()
         late: dict[AttemptId, list[str]] = {}
         for attempt, node in rows:
             late.setdefault(attempt, []).append(node)
@@ -123,8 +140,7 @@ class Monitor:
     def mark_silent_nodes(self) -> None:
         """Mark nodes unreachable that were not heard for too long; what runs there may still run."""
         with self._ctx.db.read() as tx:
-            query = select(Node.name, Node.last_seen_us).where(~Node.unreachable, Node.last_seen_us.is_not(None))
-            rows = tx.execute(query).all()
+            rows = tx.execute(_HEARD).all()
         for name, last_seen_us in rows:
             if self._silent_s(name, last_seen_us) > self._ctx.settings.unreachable_after_s:
                 self._mark(name, last_seen_us)

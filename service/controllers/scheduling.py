@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from service import lifecycle
-from service.accounting.policy_settings import current_policy
 from service.context import Context
 from service.db.leader import Leader
 from service.infra.observability import Counters
@@ -62,7 +61,7 @@ class Scheduler:
             if not ctx.loader.busy:
                 self._look(IdleGpus(), now)
                 return [], False
-            return self._pass(state, now, current_policy(tx)), bool(state.victims)
+            return self._pass(state, now, ctx.loader.policy(tx)), bool(state.victims)
 
     def _pass(self, state: SchedulerState, now: int, policy: Policy) -> list[Decision]:
         if state.paused:

@@ -2,22 +2,31 @@
 
 from collections import Counter
 
-from sqlalchemy import Connection, func, select, union_all
+from sqlalchemy import Connection, bindparam, func, select, union_all
 
 from service.db.chunks import chunks
 from service.db.models import Attempt, Checkpoint, Job, LogStream, Output, StoredBytes
-from service.db.upsert import insert
+from service.db.upsert import Insert, Into, made_once
 from torchyard.ids import JobId
 
 #: A user's id and a project's name.
 Owner = tuple[str, str]
+
+_OWNERS = select(Job.id, Job.user_id, Job.project).where(Job.id.in_(bindparam("jobs", expanding=True)))
+
+
+@made_once
+def _grow(into: Into) -> Insert:
+    add = into(StoredBytes)
+    grown = StoredBytes.size + add.excluded.size
+    return add.on_conflict_do_update(index_elements=["user_id", "project"], set_={"size": grown})
 
 
 def add(tx: Connection, changes: Counter[JobId]) -> None:
     """Add to the sums by how many bytes the files of each job have grown; below 0: shrunk."""
     owners = Counter[Owner]()
     for some in chunks([job for job, size in changes.items() if size]):
-        for job, user, project in tx.execute(select(Job.id, Job.user_id, Job.project).where(Job.id.in_(some))):
+        for job, user, project in tx.execute(_OWNERS, {"jobs": some}):
             owners[user, project] += changes[job]
     grow(tx, owners)
 
@@ -26,9 +35,7 @@ def grow(tx: Connection, owners: Counter[Owner]) -> None:
     """Add to the sums of these owners."""
     # In order, so that transactions that overlap do not wait for each other in a circle.
     for (user, project), size in sorted(owners.items()):
-        statement = insert(tx, StoredBytes).values(user_id=user, project=project, size=size)
-        grown = StoredBytes.size + statement.excluded.size
-        tx.execute(statement.on_conflict_do_update(index_elements=["user_id", "project"], set_={"size": grown}))
+        tx.execute(_grow(tx), {"user_id": user, "project": project, "size": size})
 
 
 def differences(tx: Connection) -> Counter[Owner]:

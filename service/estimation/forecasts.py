@@ -6,9 +6,9 @@ Any number of jobs takes a fixed number of queries; histories are kept in memory
 import logging
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
-from sqlalchemy import Connection, exists, insert, select, update
+from sqlalchemy import Connection, Select, Table, bindparam, exists, insert, select, update
 
 from service.db import upsert
 from service.db.changefeed import Overlap
@@ -35,6 +35,29 @@ OVERLAP_US = 60 * 1_000_000
 JUDGED_US = 60 * 1_000_000
 #: Sources of forecasts from a job's own steps, which tell nothing of jobs like it.
 _OWN = (estimates.REPORTED_BASIS, estimates.PRINTED_BASIS)
+
+_FORECASTS = cast("Table", Forecast.__table__)
+_JOB: Select[Any] = select(Job.__table__).where(Job.id == bindparam("job"))
+_FIRST_RESUMED: Select[Any] = select(Attempt.resumed_from_step).where(
+    Attempt.job_id == bindparam("job"), Attempt.number == 1
+)
+_HAS_ENDED: Select[Any] = select(
+    exists().where(_FORECASTS.c.job_id == bindparam("job"), _FORECASTS.c.ended_us.is_not(None))
+)
+_ENDED: Select[Any] = (
+    select(_FORECASTS)
+    .where(_FORECASTS.c.ended_us.is_not(None))
+    .order_by(_FORECASTS.c.ended_us.desc(), _FORECASTS.c.job_id)
+    .limit(REMEMBERED)
+)
+_ENDED_SINCE = _ENDED.where(_FORECASTS.c.ended_us > bindparam("since_us"))
+_END = update(_FORECASTS).where(_FORECASTS.c.job_id == bindparam("job"))
+_ADD = insert(_FORECASTS)
+
+
+@upsert.made_once
+def _add_if_new(into: upsert.Into) -> upsert.Insert:
+    return into(_FORECASTS).on_conflict_do_nothing()
 
 
 class Estimator:
@@ -75,7 +98,7 @@ class Estimator:
 
     def begin(self, tx: Connection, job_id: JobId, now: int) -> None:
         """Write down what is expected of a job that runs for the first time; again, or later, it changes nothing."""
-        job = JobRecord.one(tx.execute(select(Job.__table__).where(Job.id == job_id)))
+        job = JobRecord.one(tx.execute(_JOB, {"job": job_id}))
         if job.attempt != 1 or _goes_on(tx, job_id):
             return
         given = EstimateInput(key=progress.history_key(job), limit_us=job.spec.time_limit_us)
@@ -84,20 +107,18 @@ class Estimator:
             raw = estimates.raw(given, self._history)
             values = self._values(raw, given) if raw else {"source": "none"}
         values |= {"job_id": job_id, "key": str(given.key), "made_us": now}
-        tx.execute(upsert.insert(tx, Forecast).values(**values).on_conflict_do_nothing())
+        tx.execute(_add_if_new(tx), values)
 
     def done(self, tx: Connection, job_id: JobId, now: int) -> None:
         """Write down how long a job took, if it has just succeeded and ran from its beginning."""
-        job = JobRecord.one(tx.execute(select(Job.__table__).where(Job.id == job_id)))
-        ended = exists().where(Forecast.job_id == job_id, Forecast.ended_us.is_not(None))
-        if job.state != JobState.SUCCEEDED or tx.scalar(select(ended)) or _goes_on(tx, job_id):
+        job = JobRecord.one(tx.execute(_JOB, {"job": job_id}))
+        if job.state != JobState.SUCCEEDED or tx.scalar(_HAS_ENDED, {"job": job_id}) or _goes_on(tx, job_id):
             return
         attempts = progress.attempts(tx, [job_id])
         took = {"actual_us": progress.ran_us(attempts, now), "ended_us": now}
-        known = tx.execute(update(Forecast).where(Forecast.job_id == job_id).values(**took)).rowcount
-        if not known:  # it was over before anybody heard that it ran
+        if not tx.execute(_END, {"job": job_id, **took}).rowcount:  # it was over before anybody heard that it ran
             none = {"job_id": job_id, "key": str(progress.history_key(job)), "source": "none", "made_us": now}
-            tx.execute(insert(Forecast).values(**none, **took))
+            tx.execute(_ADD, {**none, **took})
         if len(attempts) == 1 and job.total_steps:
             self._judge_progress(tx, job, attempts[0], job.total_steps, now)
         self._next_us = 0
@@ -120,9 +141,7 @@ class Estimator:
         took = {"actual_us": max(0, (now if attempt.ended_us is None else attempt.ended_us) - time_us), "ended_us": now}
         with self._lock:
             values = self._values(raw, given)
-        tx.execute(
-            insert(Forecast).values(job_id=job.id, key=str(given.key), made_us=time_us, **values, **took),
-        )
+        tx.execute(_ADD, {"job_id": job.id, "key": str(given.key), "made_us": time_us, **values, **took})
 
     def _values(self, raw: estimates.RawEstimate, given: EstimateInput) -> dict[str, Any]:
         published, before = self._calibration.estimate(raw, given), raw.quantiles
@@ -140,11 +159,11 @@ class Estimator:
         if now < self._next_us:
             return
         self._next_us = now + REFRESH_US
-        query = select(Forecast.__table__).where(Forecast.ended_us.is_not(None))
-        if self._newest_us is not None:
-            query = query.where(Forecast.ended_us > self._newest_us - self._overlap.back_us(now))
-        query = query.order_by(Forecast.ended_us.desc(), Forecast.job_id).limit(REMEMBERED)
-        rows = EndedForecast.all(tx.execute(query))
+        if self._newest_us is None:
+            found = tx.execute(_ENDED)
+        else:
+            found = tx.execute(_ENDED_SINCE, {"since_us": self._newest_us - self._overlap.back_us(now)})
+        rows = EndedForecast.all(found)
         unreadable = [row for row in reversed(rows) if not self._learn(row)]
         if unreadable:
             example = f"job {unreadable[0].job_id}, source {unreadable[0].source!r}, key {unreadable[0].key!r}"
@@ -189,5 +208,4 @@ def _quantiles(p10_us: int | None, p50_us: int | None, p90_us: int | None) -> Qu
 
 def _goes_on(tx: Connection, job_id: JobId) -> bool:
     """Tell if the job began from another job's checkpoint: how long it takes says little of its like."""
-    first = (Attempt.job_id == job_id, Attempt.number == 1)
-    return tx.scalar(select(Attempt.resumed_from_step).where(*first)) is not None
+    return tx.scalar(_FIRST_RESUMED, {"job": job_id}) is not None

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import BindParameter, Connection, bindparam, func, select
 from sqlalchemy.orm import aliased
 
 from service.attempts import tracked
@@ -125,11 +125,17 @@ def history_key(job: EstimatedJob) -> HistoryKey:
     return estimates.history_key_of(job.project, job.user_id, job.spec)
 
 
+_IDS: BindParameter[Any] = bindparam("ids", expanding=True)
+_RAN = (
+    select(Attempt.id, Attempt.job_id, Attempt.state, Attempt.started_us, Attempt.ended_us)
+    .where(Attempt.started_us.is_not(None), Attempt.job_id.in_(_IDS))
+    .order_by(Attempt.number)
+)
+
+
 def attempts(tx: Connection, jobs: Sequence[JobId]) -> list[RanAttempt]:
     """Return the attempts that ran, each job's oldest first."""
-    columns = (Attempt.id, Attempt.job_id, Attempt.state, Attempt.started_us, Attempt.ended_us)
-    query = select(*columns).where(Attempt.started_us.is_not(None)).order_by(Attempt.number)
-    return [RanAttempt._make(row) for row in _rows(tx, query, Attempt.job_id, jobs)]
+    return [RanAttempt._make(row) for row in _rows(tx, _RAN, jobs)]
 
 
 def ran_us(attempts: Iterable[RanAttempt], now: int) -> int:
@@ -143,22 +149,32 @@ def first_steps(tx: Connection, attempts: Sequence[AttemptId]) -> dict[AttemptId
     return {of_series[first.series_id]: first.time_us for first in _first_points(tx, list(of_series))}
 
 
+_NEWEST_AT = (
+    select(MetricPoint.step, MetricPoint.time_us)
+    .where(
+        MetricPoint.series_id == bindparam("series"),
+        MetricPoint.seq < MAX_POINTS,
+        MetricPoint.time_us <= bindparam("at_us"),
+    )
+    .order_by(MetricPoint.seq.desc())
+    .limit(1)
+)
+
+
 def span_at(tx: Connection, attempt: RanAttempt, at_us: int) -> StepSpan | None:
     """Return the attempt's first step, and its newest at that moment."""
     series = next(iter(_series(tx, [attempt.id])), None)
     first = next(iter(_first_points(tx, [series.series_id])), None) if series else None
     if series is None or first is None:
         return None
-    points = (MetricPoint.series_id == series.series_id, MetricPoint.seq < MAX_POINTS)
-    query = select(MetricPoint.step, MetricPoint.time_us).where(*points, MetricPoint.time_us <= at_us)
-    last = tx.execute(query.order_by(MetricPoint.seq.desc()).limit(1)).one_or_none()
+    last = tx.execute(_NEWEST_AT, {"series": series.series_id, "at_us": at_us}).one_or_none()
     if last is None:
         return None
     return StepSpan((first.step, first.time_us), (last.step, last.time_us), series.printed)
 
 
-def _rows(tx: Connection, query: Any, column: Any, ids: Sequence[Any]) -> Iterator[Any]:
-    return (row for some in chunks(ids) for row in tx.execute(query.where(column.in_(some))))
+def _rows(tx: Connection, query: Any, ids: Sequence[Any]) -> Iterator[Any]:
+    return (row for some in chunks(ids) for row in tx.execute(query, {"ids": some}))
 
 
 def _by_job(rows: Iterable[RanAttempt]) -> dict[JobId, list[RanAttempt]]:
@@ -175,12 +191,32 @@ def _series(tx: Connection, attempts: Sequence[AttemptId]) -> list[_StepSeries]:
     return [*reported, *_printed(tx, [attempt for attempt in attempts if attempt not in told])]
 
 
+_PRINTED = (
+    select(
+        MetricSeries.attempt_id,
+        MetricSeries.id,
+        MetricSeries.last_step,
+        MetricSeries.last_time_us,
+        MetricSeries.last_value,
+    )
+    .where(MetricSeries.last_step.is_not(None), tracked.PRINTED, MetricSeries.attempt_id.in_(_IDS))
+    .order_by(MetricSeries.last_time_us)
+)
+_REPORTED = (
+    select(
+        MetricSeries.attempt_id,
+        func.min(MetricSeries.id).label("series_id"),
+        func.max(MetricSeries.last_step).label("step"),
+        func.max(MetricSeries.last_time_us).label("time_us"),
+    )
+    .where(MetricSeries.last_step.is_not(None), tracked.REPORTED, MetricSeries.attempt_id.in_(_IDS))
+    .group_by(MetricSeries.attempt_id)
+)
+
+
 def _printed(tx: Connection, attempts: Sequence[AttemptId]) -> list[_StepSeries]:
     """Return the newest series of each attempt: an earlier one counts something else, a value that is none ends it."""
-    columns = (MetricSeries.attempt_id, MetricSeries.id, MetricSeries.last_step, MetricSeries.last_time_us)
-    query = select(*columns, MetricSeries.last_value).where(MetricSeries.last_step.is_not(None), tracked.PRINTED)
-    rows = _rows(tx, query.order_by(MetricSeries.last_time_us), MetricSeries.attempt_id, attempts)
-    newest = {row.attempt_id: row for row in rows}
+    newest = {row.attempt_id: row for row in _rows(tx, _PRINTED, attempts)}
     return [
         _StepSeries(row.attempt_id, row.id, row.last_step, row.last_time_us, printed=True)
         for row in newest.values()
@@ -189,31 +225,25 @@ def _printed(tx: Connection, attempts: Sequence[AttemptId]) -> list[_StepSeries]
 
 
 def _reported(tx: Connection, attempts: Sequence[AttemptId]) -> list[_StepSeries]:
-    query = (
-        select(
-            MetricSeries.attempt_id,
-            func.min(MetricSeries.id).label("series_id"),
-            func.max(MetricSeries.last_step).label("step"),
-            func.max(MetricSeries.last_time_us).label("time_us"),
-        )
-        .where(MetricSeries.last_step.is_not(None), tracked.REPORTED)
-        .group_by(MetricSeries.attempt_id)
-    )
-    return [_StepSeries(*row) for row in _rows(tx, query, MetricSeries.attempt_id, attempts)]
+    return [_StepSeries(*row) for row in _rows(tx, _REPORTED, attempts)]
+
+
+_OTHER = aliased(MetricPoint)
+_FIRST_SEQ = select(func.min(_OTHER.seq)).where(_OTHER.series_id == MetricSeries.id).scalar_subquery()
+_FIRST_POINTS = (
+    select(MetricPoint.series_id, MetricPoint.step, MetricPoint.time_us)
+    .join_from(MetricSeries, MetricPoint, (MetricPoint.series_id == MetricSeries.id) & (MetricPoint.seq == _FIRST_SEQ))
+    .where(MetricSeries.id.in_(_IDS))
+)
+_STEPS = select(Checkpoint.id, Checkpoint.step).where(Checkpoint.id.in_(_IDS))
 
 
 def _first_points(tx: Connection, series: Sequence[int]) -> list[_FirstPoint]:
-    other = aliased(MetricPoint)
-    first = select(func.min(other.seq)).where(other.series_id == MetricSeries.id).scalar_subquery()
-    query = select(MetricPoint.series_id, MetricPoint.step, MetricPoint.time_us).join_from(
-        MetricSeries, MetricPoint, (MetricPoint.series_id == MetricSeries.id) & (MetricPoint.seq == first)
-    )
-    return [_FirstPoint._make(row) for row in _rows(tx, query, MetricSeries.id, series)]
+    return [_FirstPoint._make(row) for row in _rows(tx, _FIRST_POINTS, series)]
 
 
 def _checkpoint_steps(tx: Connection, checkpoints: Sequence[str]) -> dict[str, int]:
-    rows = _rows(tx, select(Checkpoint.id, Checkpoint.step), Checkpoint.id, checkpoints)
-    return dict(rows)
+    return dict(_rows(tx, _STEPS, checkpoints))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, Select, Table, bindparam, select, update
 
 from service import lifecycle
 from service.artifacts import node_local
@@ -36,6 +37,9 @@ class _ClaimedMember(Record):
     claimed_on: ClaimedOn | None
 
 
+_SET_NODE = update(cast("Table", Node.__table__)).where(Node.name == bindparam("node"))
+
+
 def record(tx: Connection, node: str, heartbeat: wire.Heartbeat, now: int) -> HeartbeatReply:
     """Record a heartbeat: end what is proven dead, resume what is back, and return the node's orders.
 
@@ -59,21 +63,19 @@ def record(tx: Connection, node: str, heartbeat: wire.Heartbeat, now: int) -> He
     changed += lifecycle.set_reachable(tx, node, heartbeat.attempts, now)
     changed += _note_joining(tx, heartbeat.attempts, now)
     devices_changed = node_devices.store(tx, node, devices)  # after the jobs, as an end that blames a device does
-    tx.execute(
-        update(Node)
-        .where(Node.name == node)
-        .values(
-            **heartbeat.identity.model_dump(),
-            disk_free=heartbeat.disk_free,
-            disk_floor=heartbeat.disk_floor,
-            held_us={each.attempt: each.held_us for each in heartbeat.attempts if each.held_us is not None} or None,
-            offenders=heartbeat.offenders,
-            accounts=heartbeat.accounts,
-            last_seen_us=now,
-            unreachable=False,
-            beat=row.beat + 1,
-        )
-    )
+    held_us = {each.attempt: each.held_us for each in heartbeat.attempts if each.held_us is not None}
+    values = {
+        **heartbeat.identity.model_dump(),
+        "disk_free": heartbeat.disk_free,
+        "disk_floor": heartbeat.disk_floor,
+        "held_us": held_us or None,
+        "offenders": heartbeat.offenders,
+        "accounts": heartbeat.accounts,
+        "last_seen_us": now,
+        "unreachable": False,
+        "beat": row.beat + 1,
+    }
+    tx.execute(_SET_NODE, {"node": node, **values})
     if row.unreachable:
         lifecycle.record_node_outages(tx, node)
     wake = bool(dead) or devices_changed or row.unreachable or row.last_seen_us is None
@@ -91,33 +93,48 @@ def _note_joining(tx: Connection, reports: Sequence[wire.AttemptReport], now: in
     return lifecycle.tell_joining(tx, unjoined, [each.attempt for each in known if not each.unjoined], now)
 
 
+_TO_ADOPT: Select[Any] = (
+    select(Attempt.id)
+    .join(Member, Member.attempt_id == Attempt.id)
+    .where(
+        Attempt.id.in_(bindparam("begun", expanding=True)),
+        Member.node == bindparam("node"),
+        # of one on several nodes, the first member that is reported has taken the attempt along
+        (Attempt.state == AttemptState.ASSIGNED)
+        | Attempt.state.in_(lifecycle.CLAIMED) & Member.claimed_on.is_(None) & Member.ended_us.is_(None),
+    )
+    .order_by(Attempt.job_id)
+)
+_REACHABLE: Select[Any] = (
+    select(Attempt.id)
+    .where(Attempt.id.in_(bindparam("attempts", expanding=True)), Attempt.state != AttemptState.UNREACHABLE)
+    .order_by(Attempt.job_id)
+)
+_CLAIMED: Select[Any] = (
+    select(Attempt.id, Member.claimed_on)
+    .join(Member, Member.attempt_id == Attempt.id)
+    .where(Member.node == bindparam("node"), Member.ended_us.is_(None), Attempt.state.in_(lifecycle.CLAIMED))
+    .order_by(Attempt.job_id)
+)
+
+
 def _adopt(tx: Connection, node: str, reports: Sequence[wire.AttemptReport], now: int) -> list[JobId]:
     """Take over what the node has begun and this database believes to be waiting; return the jobs' ids."""
     begun = [report.attempt for report in reports if report.phase is not wire.Phase.PREPARING]
-    # of one on several nodes, the first member that is reported has taken the attempt along
-    unclaimed = Attempt.state.in_(lifecycle.CLAIMED) & Member.claimed_on.is_(None) & Member.ended_us.is_(None)
-    waiting = (Attempt.id.in_(begun), (Attempt.state == AttemptState.ASSIGNED) | unclaimed, Member.node == node)
-    query = select(Attempt.id).join(Member, Member.attempt_id == Attempt.id).where(*waiting).order_by(Attempt.job_id)
-    return [lifecycle.adopt(tx, attempt, node, now) for attempt in tx.scalars(query).all()] if begun else []
+    waiting = tx.scalars(_TO_ADOPT, {"begun": begun, "node": node}).all() if begun else ()
+    return [lifecycle.adopt(tx, attempt, node, now) for attempt in waiting]
 
 
 def _out_of_sight(tx: Connection, claimed: list[proof.Claimed], inventory: proof.Inventory) -> list[AttemptId]:
     """Return the attempts of `proof.out_of_sight` that still count as reachable."""
     unseen = proof.out_of_sight(claimed, inventory)
-    query = select(Attempt.id).where(Attempt.id.in_(unseen), Attempt.state != AttemptState.UNREACHABLE)
-    return list(tx.scalars(query.order_by(Attempt.job_id))) if unseen else []
+    return list(tx.scalars(_REACHABLE, {"attempts": unseen})) if unseen else []
 
 
 def _claimed(tx: Connection, node: str) -> list[proof.Claimed]:
-    query = (
-        select(Attempt.id, Member.claimed_on)
-        .join(Member, Member.attempt_id == Attempt.id)
-        .where(Member.node == node, Member.ended_us.is_(None), Attempt.state.in_(lifecycle.CLAIMED))
-        .order_by(Attempt.job_id)
-    )
     return [
         proof.Claimed(attempt=each.id, identity=each.claimed_on.identity, beat=each.claimed_on.beat)
-        for each in _ClaimedMember.each(tx.execute(query))
+        for each in _ClaimedMember.each(tx.execute(_CLAIMED, {"node": node}))
         if each.claimed_on
     ]
 

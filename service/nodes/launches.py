@@ -1,9 +1,10 @@
 """Launches: everything that a node needs to start an attempt."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from pydantic import ValidationError
-from sqlalchemy import Connection, and_, select
+from sqlalchemy import Connection, Select, and_, bindparam, select
 
 from service import lifecycle
 from service.artifacts import carry, checkpoints, snapshots
@@ -112,31 +113,39 @@ def _carry(tx: Connection, member: _LaunchedMember) -> wire.Carry | None:
     return carry.files(tx, member.job_id, member.carried_from, member.node_rank, member.spec.code)
 
 
-def _member(tx: Connection, attempt_id: AttemptId, node: str) -> _LaunchedMember:
-    query = (
-        select(
-            Attempt.job_id,
-            Attempt.number,
-            Attempt.state,
-            Attempt.started_us,
-            Attempt.restore_checkpoint,
-            Attempt.carried_from,
-            Job.spec,
-            Job.user_id,
-            Job.project,
-            User.name.label("user"),
-            User.unix_user,
-            User.deactivated_us,
-            Member.node,
-            Member.node_rank,
-            Member.nonce,
-        )
-        .join(Job, Job.id == Attempt.job_id)
-        .join(User, User.id == Job.user_id)
-        .join(Member, Member.attempt_id == Attempt.id)
-        .where(Attempt.id == attempt_id)
+_MEMBERS: Select[Any] = (
+    select(
+        Attempt.job_id,
+        Attempt.number,
+        Attempt.state,
+        Attempt.started_us,
+        Attempt.restore_checkpoint,
+        Attempt.carried_from,
+        Job.spec,
+        Job.user_id,
+        Job.project,
+        User.name.label("user"),
+        User.unix_user,
+        User.deactivated_us,
+        Member.node,
+        Member.node_rank,
+        Member.nonce,
     )
-    members = _LaunchedMember.all(tx.execute(query))
+    .join(Job, Job.id == Attempt.job_id)
+    .join(User, User.id == Job.user_id)
+    .join(Member, Member.attempt_id == Attempt.id)
+    .where(Attempt.id == bindparam("attempt"))
+)
+_DEVICES = (
+    select(Device.uuid, Device.index, Device.kind, Device.name, Device.memory, Device.unusable)
+    .join(Allocation, and_(Allocation.node == Device.node, Allocation.uuid == Device.uuid))
+    .where(Allocation.attempt_id == bindparam("attempt"), Allocation.node == bindparam("node"))
+    .order_by(Device.index)
+)
+
+
+def _member(tx: Connection, attempt_id: AttemptId, node: str) -> _LaunchedMember:
+    members = _LaunchedMember.all(tx.execute(_MEMBERS, {"attempt": attempt_id}))
     if not members:
         raise not_found("attempt", attempt_id)
     for member in members:
@@ -146,10 +155,5 @@ def _member(tx: Connection, attempt_id: AttemptId, node: str) -> _LaunchedMember
 
 
 def _devices(tx: Connection, attempt_id: AttemptId, node: str) -> list[wire.Device]:
-    query = (
-        select(Device.uuid, Device.index, Device.kind, Device.name, Device.memory, Device.unusable)
-        .join(Allocation, and_(Allocation.node == Device.node, Allocation.uuid == Device.uuid))
-        .where(Allocation.attempt_id == attempt_id, Allocation.node == node)
-        .order_by(Device.index)
-    )
-    return [wire.Device(**row._mapping) for row in tx.execute(query)]
+    rows = tx.execute(_DEVICES, {"attempt": attempt_id, "node": node})
+    return [wire.Device(**row._mapping) for row in rows]

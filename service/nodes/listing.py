@@ -3,7 +3,7 @@
 from collections import defaultdict
 from typing import Any, Final, Literal
 
-from sqlalchemy import Connection, Select, select
+from sqlalchemy import Connection, Select, bindparam, select
 
 from service.db.engine import Database
 from service.db.models import Allocation, Attempt, Device, Job, Node, Sample, User
@@ -25,22 +25,51 @@ _LIMITS: Final[dict[Literal["memory", "cpus", "processes", "gpus", "network"], C
 }
 
 
+_NODES: Select[Any] = select(Node.__table__).order_by(Node.name)
+_BY_NAME: Select[Any] = select(Node.__table__).where(Node.name == bindparam("name"))
+_DEVICES: Select[Any] = select(Device.__table__).where(Device.present).order_by(Device.node, Device.index)
+_HOLDERS = (
+    select(
+        Allocation.node,
+        Allocation.uuid,
+        Job.id,
+        Job.number,
+        Job.name,
+        Job.user_id,
+        Job.project,
+        User.name.label("user"),
+        Allocation.share,
+    )
+    .join(Attempt, Attempt.id == Allocation.attempt_id)
+    .join(Job, Job.id == Attempt.job_id)
+    .join(User, User.id == Job.user_id)
+    .where(Allocation.live)
+    .order_by(Job.number)
+)
+_NEWEST_SAMPLE: Select[Any] = (
+    select(Sample.values)
+    .where(Sample.node == bindparam("node"), Sample.attempt_id == "")
+    .order_by(Sample.time_us.desc())
+    .limit(1)
+)
+
+
 def list_nodes(db: Database, caller: Caller) -> list[api.Node]:
     """Return all nodes, by name, without names of jobs that the caller may not read."""
-    return _present(db, caller, select(Node.__table__).order_by(Node.name))
+    return _present(db, caller, _NODES)
 
 
 def get_node(db: Database, caller: Caller, name: str) -> api.Node:
     """Return a node by name; ``not-found`` for an unknown one."""
-    found = _present(db, caller, select(Node.__table__).where(Node.name == name))
+    found = _present(db, caller, _BY_NAME, name=name)
     if not found:
         raise not_found("node", name)
     return found[0]
 
 
-def _present(db: Database, caller: Caller, query: Select[Any]) -> list[api.Node]:
+def _present(db: Database, caller: Caller, query: Select[Any], **parameters: str) -> list[api.Node]:
     with db.read() as tx:
-        nodes = NodeRecord.all(tx.execute(query))
+        nodes = NodeRecord.all(tx.execute(query, parameters))
         devices, holders = _devices(tx), _holders(tx, caller)
         return [_node(node, _latest(tx, node.name), devices[node.name], holders) for node in nodes]
 
@@ -73,7 +102,7 @@ def _node(
 
 def with_devices(tx: Connection) -> list[tuple[NodeRecord, list[DeviceRecord]]]:
     """Return all nodes, by name, each with the devices that it has now, by index."""
-    nodes, devices = NodeRecord.all(tx.execute(select(Node.__table__).order_by(Node.name))), _devices(tx)
+    nodes, devices = NodeRecord.all(tx.execute(_NODES)), _devices(tx)
     return [(node, devices[node.name]) for node in nodes]
 
 
@@ -109,24 +138,14 @@ def _device(device: DeviceRecord, holders: list[api.Holder], latest: dict[str, f
 
 def _devices(tx: Connection) -> dict[str, list[DeviceRecord]]:
     found: dict[str, list[DeviceRecord]] = defaultdict(list)
-    query = select(Device.__table__).where(Device.present).order_by(Device.node, Device.index)
-    for device in DeviceRecord.each(tx.execute(query)):
+    for device in DeviceRecord.each(tx.execute(_DEVICES)):
         found[device.node].append(device)
     return found
 
 
 def _holders(tx: Connection, caller: Caller) -> dict[tuple[str, str], list[api.Holder]]:
-    about = (Job.id, Job.number, Job.name, Job.user_id, Job.project, User.name.label("user"), Allocation.share)
-    query = (
-        select(Allocation.node, Allocation.uuid, *about)
-        .join(Attempt, Attempt.id == Allocation.attempt_id)
-        .join(Job, Job.id == Attempt.job_id)
-        .join(User, User.id == Job.user_id)
-        .where(Allocation.live)
-        .order_by(Job.number)
-    )
     found: dict[tuple[str, str], list[api.Holder]] = defaultdict(list)
-    for row in tx.execute(query):
+    for row in tx.execute(_HOLDERS):
         name = shown_name(caller, row, row.name)
         holder = api.Holder(
             job=row.id,
@@ -141,10 +160,4 @@ def _holders(tx: Connection, caller: Caller) -> dict[tuple[str, str], list[api.H
 
 
 def _latest(tx: Connection, node: str) -> dict[str, float]:
-    query = (
-        select(Sample.values)
-        .where(Sample.node == node, Sample.attempt_id == "")
-        .order_by(Sample.time_us.desc())
-        .limit(1)
-    )
-    return dict(tx.scalar(query) or {})
+    return dict(tx.scalar(_NEWEST_SAMPLE, {"node": node}) or {})

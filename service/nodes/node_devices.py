@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 
 from service import lifecycle
 from service.db.models import Attempt, Device
@@ -12,11 +12,13 @@ from torchyard.states import AttemptState
 
 _ALIVE = (wire.Phase.RUNNING, wire.Phase.STOPPING)
 _STRANGER = "attempt {0}, which {1}, runs on it: wait for its end, or end it on the node"
+_OF_NODE = select(Device.__table__).where(Device.node == bindparam("node"))
+_STATES = select(Attempt.id, Attempt.state).where(Attempt.id.in_(bindparam("attempts", expanding=True)))
 
 
 def store(tx: Connection, node: str, devices: Sequence[wire.Device]) -> bool:
     """Bring the node's devices up to date; return whether anything changed. Rows are never deleted."""
-    records = DeviceRecord.each(tx.execute(select(Device.__table__).where(Device.node == node)))
+    records = DeviceRecord.each(tx.execute(_OF_NODE, {"node": node}))
     stored = {record.uuid: record for record in records}
     changed = False
     for reported in devices:
@@ -86,8 +88,8 @@ def reported_unusable(tx: Connection, node: str) -> dict[str, str | None]:
 def kept_from_strangers(tx: Connection, heartbeat: wire.Heartbeat) -> list[wire.Device]:
     """Return the devices, unusable where an attempt runs that is unknown here or was declared dead."""
     alive = [each for each in heartbeat.attempts if each.phase in _ALIVE]
-    query = select(Attempt.id, Attempt.state).where(Attempt.id.in_([each.attempt for each in alive]))
-    states = {row.id: row.state for row in tx.execute(query)} if alive else {}
+    rows = tx.execute(_STATES, {"attempts": [each.attempt for each in alive]}) if alive else ()
+    states = {row.id: row.state for row in rows}
     strangers = {
         uuid: _STRANGER.format(each.attempt, "is unknown here" if each.attempt not in states else "was declared dead")
         for each in alive

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, exists, insert, or_, select, update
+from sqlalchemy import Connection, bindparam, exists, insert, or_, select, update
 from sqlalchemy.orm import aliased
 
 from service import lifecycle
@@ -128,11 +128,13 @@ def waiting_for(tx: Connection, node: str) -> dict[AttemptId, JobId]:
     return {each.id: each.job_id for each in _AssignedAttempt.each(tx.execute(query)) if each.spec.nodes > 1}
 
 
+# key_share: attempts that refer to the node can be inserted meanwhile
+_LOCK = select(Node.__table__).where(Node.name == bindparam("node")).with_for_update(key_share=True)
+
+
 def lock(tx: Connection, node: str) -> NodeRecord | None:
     """Return the node, locked until the transaction ends; None if there is none."""
-    # key_share: attempts that refer to the node can be inserted meanwhile
-    query = select(Node.__table__).where(Node.name == node).with_for_update(key_share=True)
-    return NodeRecord.first(tx.execute(query))
+    return NodeRecord.first(tx.execute(_LOCK, {"node": node}))
 
 
 def _known(tx: Connection, node: str) -> NodeRecord:

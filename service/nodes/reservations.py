@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, bindparam, func, insert, select, update
 
 from service.db.engine import Database
 from service.db.models import Device, Installation, Node, Reservation, User
@@ -184,10 +184,16 @@ def _devices(tx: Connection) -> dict[str, int]:
     return {row[0]: row[1] for row in tx.execute(joined.group_by(Node.name))}
 
 
+_TO_COME = (
+    select(Reservation.__table__)
+    .where(Reservation.cancelled_us.is_(None), Reservation.ends_us > bindparam("from_us"))
+    .order_by(Reservation.starts_us, Reservation.id)
+)
+
+
 def to_come(tx: Connection, from_us: int) -> list[ReservationRecord]:
     """Return reservations that hold at a moment or later."""
-    query = select(Reservation.__table__).where(Reservation.cancelled_us.is_(None), Reservation.ends_us > from_us)
-    return ReservationRecord.all(tx.execute(query.order_by(Reservation.starts_us, Reservation.id)))
+    return ReservationRecord.all(tx.execute(_TO_COME, {"from_us": from_us}))
 
 
 def _resources(record: ReservationRecord) -> ReservedResources:

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from dataclasses import replace
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, select
 
 from service.db.chunks import chunks
 from service.db.models import Group
@@ -17,6 +17,7 @@ from service.secrets.of_jobs import NamedSecrets
 from torchyard.ids import JobId
 
 _OWN = (IneligibleReason.HELD, IneligibleReason.DEPENDENCY)
+_GROUPS = select(Group.id, Group.paused, Group.sweep).where(Group.id.in_(bindparam("groups", expanding=True)))
 
 
 class Ineligibility:
@@ -77,11 +78,10 @@ class Ineligibility:
 
     def _groups(self, tx: Connection) -> dict[str, tuple[bool, int | None]]:
         """Sweeps with waiting trials: whether they are paused, and how many may run at once."""
-        query = select(Group.id, Group.paused, Group.sweep)
         return {
             group: (paused is not None, StoredSweep(sweep).running)
             for some in chunks(list(self._trials))
-            for group, paused, sweep in tx.execute(query.where(Group.id.in_(some)))
+            for group, paused, sweep in tx.execute(_GROUPS, {"groups": some})
         }
 
 

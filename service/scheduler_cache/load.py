@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, select
 
 from service import notices
 from service.accounting import accounts
@@ -34,6 +34,7 @@ from service.scheduler_cache.load_jobs import LoadedJob, RestartRules, resources
 from service.scheduler_cache.load_nodes import NodeLoader
 from service.scheduler_cache.surroundings import beside
 from torchyard.ids import JobId
+from torchyard.spec.policy import Policy
 from torchyard.states import JOB_FINAL, JobState
 
 __all__ = ["Loader", "resources_of"]
@@ -74,6 +75,8 @@ class Loader:
         self._recalled = False
         #: What decides, beside the jobs themselves, which of them may be put back; as of when they were read.
         self._restarts: RestartRules | None = None
+        #: The policy as of this look, once it was asked for.
+        self._policy: Policy | None = None
         #: Running jobs still to be estimated in this round.
         self._due: list[JobId] = []
 
@@ -85,6 +88,12 @@ class Loader:
             if self.busy:
                 self._surroundings(tx, now)
             yield tx, self._state
+
+    def policy(self, tx: Connection) -> Policy:
+        """Return the policy as the look with this transaction shows it, without asking again; for `live` alone."""
+        if self._policy is None:
+            self._policy = current_policy(tx)
+        return self._policy
 
     def set_disk_floor(self, disk_floor: int) -> None:
         """Give no jobs to nodes with less free disk, from the next look on."""
@@ -132,11 +141,12 @@ class Loader:
 
     def _refresh(self, tx: Connection, now: int) -> None:
         """Bring jobs and reservations up to date."""
+        self._policy = None
         self._state.reservations = _reservations(tx, now)
         compare = not self._mark_us or now - self._compared_us >= COMPARE_US or now < self._mark_us - OVERLAP_US
         changed = self._compare(tx, now) if compare else self._changed(tx, now)
         any_job = bool(changed or self._state.waiting or self._state.running)
-        rules = load_jobs.restart_rules(tx) if any_job else None
+        rules = load_jobs.restart_rules(tx, self.policy(tx)) if any_job else None
         changed += self._outdated(rules, changed)
         for start in range(0, len(changed), BATCH):
             self._read(tx, changed[start : start + BATCH], now)
@@ -195,10 +205,11 @@ class Loader:
     def _read(self, tx: Connection, jobs: list[JobId], now: int) -> None:
         rows = [row for row in load_jobs.load(tx, jobs) if self._seen.get(row.id, -1) < row.last_event]
         left = self._estimates(tx, [row for row in rows if row.attempt], now)
-        runs, policy = [], current_policy(tx)
+        runs, policy = [], self.policy(tx)
         for row in rows:
             if row.state == JobState.QUEUED:
-                waiting = load_jobs.waiting(row, left.get(row.id) or self._defaults.add(tx, row, now), policy)
+                expected = left.get(row.id) or self._defaults.add(tx, row, now)
+                waiting = load_jobs.waiting(row, expected, policy)
                 self._state.put([self._excluded_nodes.told(waiting)])
                 self._ineligibility.add(row, now)
             elif row.state in JOB_FINAL:
@@ -206,9 +217,13 @@ class Loader:
             else:
                 self._unqueue(row.id)
                 runs.append(row)
-        self._state.put(map(self._excluded_nodes.told, load_jobs.running(tx, runs, left, now)))
+        self._put_running(tx, runs, left, now)
         # At the end: what an error interrupts is read again.
         self._seen.update((row.id, row.last_event) for row in rows)
+
+    def _put_running(self, tx: Connection, rows: list[LoadedJob], left: dict[JobId, Estimate], now: int) -> None:
+        runs = load_jobs.running(tx, rows, left, self.policy(tx), now)
+        self._state.put(map(self._excluded_nodes.told, runs))
 
     def _estimates(self, tx: Connection, rows: list[LoadedJob], now: int) -> dict[JobId, Estimate]:
         return self._estimator.remaining(tx, rows, now) if rows else {}
@@ -226,7 +241,8 @@ class Loader:
         state = self._state
         state.paused = notices.pause_words(tx)
         state.nodes = self._nodes.read(tx)
-        state.users, state.projects = (accounts.for_policy(tx, kind, now) for kind in ("user", "project"))
+        known = accounts.stored(tx)
+        state.users, state.projects = (accounts.for_policy(tx, kind, known, now) for kind in ("user", "project"))
         self._excluded_nodes.apply(tx, state)
         self._ineligibility.apply(tx, state, now)
         if now - self._estimated_us >= ESTIMATE_US:
@@ -242,13 +258,17 @@ class Loader:
         rows = load_jobs.load(tx, [job for job in some if job in state.running])
         load_jobs.estimate(state, self._estimates(tx, rows, now), now)
         if tried := load_jobs.load(tx, load_jobs.tried(state, now)):
-            state.put(
-                map(self._excluded_nodes.told, load_jobs.running(tx, tried, self._estimates(tx, tried, now), now))
-            )
+            self._put_running(tx, tried, self._estimates(tx, tried, now), now)
+
+
+_COMING = (
+    select(Reservation.__table__)
+    .where(Reservation.cancelled_us.is_(None), Reservation.ends_us > bindparam("now"))
+    .order_by(Reservation.starts_us)
+)
 
 
 def _reservations(tx: Connection, now: int) -> tuple[ReservationInfo, ...]:
-    coming = select(Reservation.__table__).where(Reservation.cancelled_us.is_(None), Reservation.ends_us > now)
     return tuple(
         ReservationInfo(
             id=row.id,
@@ -261,5 +281,5 @@ def _reservations(tx: Connection, now: int) -> tuple[ReservationInfo, ...]:
             nodes=frozenset(row.nodes),
             gpus=row.gpus,
         )
-        for row in ReservationRecord.each(tx.execute(coming.order_by(Reservation.starts_us)))
+        for row in ReservationRecord.each(tx.execute(_COMING, {"now": now}))
     )

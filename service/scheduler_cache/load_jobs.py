@@ -5,9 +5,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
-from sqlalchemy import Connection, Select, Table, bindparam, func, select
+from sqlalchemy import BindParameter, Connection, Select, Table, bindparam, func, select
 
-from service.accounting.policy_settings import current_policy
 from service.db.chunks import chunks
 from service.db.models import Allocation, Attempt, Checkpoint, Job, Member, Node, Project
 from service.db.records.attempts import PendingPreemption
@@ -83,11 +82,12 @@ class RestartRules(NamedTuple):
     forbidden: frozenset[str]
 
 
-def restart_rules(tx: Connection) -> RestartRules:
+_NO_RESTARTS: Select[Any] = select(Project.name).where(~Project.restarts)
+
+
+def restart_rules(tx: Connection, policy: Policy) -> RestartRules:
     """Return the rules that hold now."""
-    policy = current_policy(tx)
-    projects = tx.scalars(select(Project.name).where(~Project.restarts))
-    return RestartRules(policy.restarts, frozenset(projects) | frozenset(policy.no_restarts))
+    return RestartRules(policy.restarts, frozenset(tx.scalars(_NO_RESTARTS)) | frozenset(policy.no_restarts))
 
 
 class _LoadedAttempt(NamedTuple):
@@ -100,10 +100,15 @@ class _LoadedAttempt(NamedTuple):
     spared_until_us: int | None
 
 
-_JOBS: Select[Any] = select(
-    *(_JOB[name] for name in LoadedJob._fields if name != "project_restarts"),
-    Project.restarts.label("project_restarts"),
-).join_from(_JOB.id.table, Project, Project.name == _JOB.project)
+_IDS: BindParameter[Any] = bindparam("ids", expanding=True)
+_JOBS: Select[Any] = (
+    select(
+        *(_JOB[name] for name in LoadedJob._fields if name != "project_restarts"),
+        Project.restarts.label("project_restarts"),
+    )
+    .join_from(_JOB.id.table, Project, Project.name == _JOB.project)
+    .where(_JOB.id.in_(_IDS))
+)
 
 
 def resources_of(spec: JobSpec) -> ResourceRequest:
@@ -159,7 +164,7 @@ def _plain(value: Any) -> Any:
 
 def load(tx: Connection, jobs: Sequence[JobId]) -> list[LoadedJob]:
     """Load these jobs, in no order."""
-    rows = (row for some in chunks(jobs) for row in tx.execute(_JOBS.where(_JOB.id.in_(some))))
+    rows = (row for some in chunks(jobs) for row in tx.execute(_JOBS, {"ids": some}))
     return [LoadedJob(StoredSpec(spec), *columns) for spec, *columns in rows]
 
 
@@ -174,11 +179,12 @@ def waiting(row: LoadedJob, remaining: Estimate | None, policy: Policy) -> Waiti
     )
 
 
-def running(tx: Connection, rows: Sequence[LoadedJob], remaining: Mapping[JobId, Estimate], now: int) -> list[Running]:
+def running(
+    tx: Connection, rows: Sequence[LoadedJob], remaining: Mapping[JobId, Estimate], policy: Policy, now: int
+) -> list[Running]:
     """Make jobs that hold devices."""
-    policy = current_policy(tx)
     ids = [row.id for row in rows]
-    newest = (_LoadedAttempt._make(each) for some in chunks(ids) for each in tx.execute(_NEWEST, {"jobs": some}))
+    newest = (_LoadedAttempt._make(each) for some in chunks(ids) for each in tx.execute(_NEWEST, {"ids": some}))
     attempts = {attempt.job_id: attempt for attempt in newest}
     live = [attempt.id for attempt in attempts.values()]
     placements, saved = _placements(tx, live), _saved(tx, ids)
@@ -215,12 +221,17 @@ def tried(state: SchedulerState, now: int) -> list[JobId]:
     return [job.job for job in state.running.values() if on_trial(job, now)]
 
 
+_PENDING: Select[Any] = select(_ATTEMPT.yielding).where(
+    _ATTEMPT.state == AttemptState.PREEMPTED,
+    _ATTEMPT.yielding.is_not(None),
+    _ATTEMPT.ended_us > bindparam("since_us"),
+)
+
+
 def promised(tx: Connection, now: int) -> list[JobId]:
     """Return the jobs that others have been stopped for lately; whether they still wait is not asked."""
-    query = select(_ATTEMPT.yielding).where(
-        _ATTEMPT.state == AttemptState.PREEMPTED, _ATTEMPT.yielding.is_not(None), _ATTEMPT.ended_us > now - SAVING_US
-    )
-    stored = (PendingPreemption.model_validate(each) for each in tx.scalars(query))
+    rows = tx.scalars(_PENDING, {"since_us": now - SAVING_US})
+    stored = (PendingPreemption.model_validate(each) for each in rows)
     return sorted({job for each in stored if (job := parse_job_id(each.preemptor)) is not None})
 
 
@@ -290,7 +301,17 @@ def _running(
 _NEWEST: Select[Any] = (
     select(*(_ATTEMPT[name] for name in _LoadedAttempt._fields))
     .join_from(_ATTEMPT.id.table, _JOB.id.table, (_JOB.id == _ATTEMPT.job_id) & (_JOB.attempt == _ATTEMPT.number))
-    .where(_JOB.id.in_(bindparam("jobs", expanding=True)), _JOB.state.in_(list(JOB_HOLDS_GPUS)))
+    .where(_JOB.id.in_(_IDS), _JOB.state.in_(list(JOB_HOLDS_GPUS)))
+)
+
+
+_HELD: Select[Any] = select(_ALLOCATION.attempt_id, _ALLOCATION.node, _ALLOCATION.uuid).where(
+    _ALLOCATION.live, _ALLOCATION.attempt_id.in_(_IDS)
+)
+_MEMBERS: Select[Any] = (
+    select(_MEMBER.attempt_id, _MEMBER.node)
+    .where(_MEMBER.ended_us.is_(None), _MEMBER.attempt_id.in_(_IDS))
+    .order_by(_MEMBER.node_rank)
 )
 
 
@@ -298,48 +319,51 @@ def _placements(tx: Connection, attempts: Sequence[AttemptId]) -> dict[AttemptId
     """Return the devices that each attempt holds; a part of it that has ended holds nothing any more."""
     held: dict[tuple[AttemptId, str], list[str]] = {}
     placements: dict[AttemptId, list[Placement]] = {}
-    devices = select(_ALLOCATION.attempt_id, _ALLOCATION.node, _ALLOCATION.uuid).where(_ALLOCATION.live)
-    members = select(_MEMBER.attempt_id, _MEMBER.node).where(_MEMBER.ended_us.is_(None)).order_by(_MEMBER.node_rank)
     for some in chunks(attempts):
-        for attempt, node, uuid in tx.execute(devices.where(_ALLOCATION.attempt_id.in_(some))):
+        for attempt, node, uuid in tx.execute(_HELD, {"ids": some}):
             held.setdefault((attempt, node), []).append(uuid)
-        for attempt, node in tx.execute(members.where(_MEMBER.attempt_id.in_(some))):
+        for attempt, node in tx.execute(_MEMBERS, {"ids": some}):
             placement = Placement(node=node, uuids=tuple(held.get((attempt, node), ())))
             placements.setdefault(attempt, []).append(placement)
     return placements
 
 
+_SAVED: Select[Any] = (
+    select(_CHECKPOINT.job_id, _CHECKPOINT.attempt_id, func.max(_CHECKPOINT.created_us).label("created_us"))
+    .where(_CHECKPOINT.state == "stored", _CHECKPOINT.job_id.in_(_IDS))
+    .group_by(_CHECKPOINT.job_id, _CHECKPOINT.attempt_id)
+    .order_by(_CHECKPOINT.attempt_id)  # ids grow with time: the last one counts
+)
+
+
 def _saved(tx: Connection, jobs: Sequence[JobId]) -> dict[JobId, tuple[str, int]]:
     """Attempt and time of each job's newest verified checkpoint."""
-    newest = func.max(_CHECKPOINT.created_us).label("created_us")
-    query = (
-        select(_CHECKPOINT.job_id, _CHECKPOINT.attempt_id, newest)
-        .where(_CHECKPOINT.state == "stored")
-        .group_by(_CHECKPOINT.job_id, _CHECKPOINT.attempt_id)
-        .order_by(_CHECKPOINT.attempt_id)  # ids grow with time: the last one counts
-    )
-    rows = (row for some in chunks(jobs) for row in tx.execute(query.where(_CHECKPOINT.job_id.in_(some))))
+    rows = (row for some in chunks(jobs) for row in tx.execute(_SAVED, {"ids": some}))
     return {row.job_id: (row.attempt_id, row.created_us) for row in rows}
+
+
+_RESTING: Select[Any] = select(_JOB.id).where(_JOB.retry_us > bindparam("now"), _JOB.id.in_(_IDS))
+_SAVING: Select[Any] = (
+    select(Job.id)
+    .join(Attempt, (Attempt.job_id == Job.id) & (Attempt.number == Job.attempt))
+    .join(Member, Member.attempt_id == Attempt.id)
+    .join(Node, Node.name == Member.node)
+    .where(
+        Attempt.claimed_us.is_not(None),
+        Attempt.ended_us > bindparam("since_us"),
+        ~Member.settled,
+        ~Node.unreachable,
+        Job.id.in_(_IDS),
+    )
+)
 
 
 def resting(tx: Connection, jobs: Sequence[JobId], now: int) -> frozenset[JobId]:
     """Return those of the queued jobs that are not to be tried again yet."""
-    query = select(Job.id).where(Job.retry_us > now)
-    return frozenset(job for some in chunks(jobs) for job in tx.scalars(query.where(Job.id.in_(some))))
+    return frozenset(job for some in chunks(jobs) for job in tx.scalars(_RESTING, {"ids": some, "now": now}))
 
 
 def saving(tx: Connection, jobs: Sequence[JobId], now: int) -> frozenset[JobId]:
     """Return those of the queued jobs whose last checkpoints are still on the way from a node that is heard."""
-    query = (
-        select(Job.id)
-        .join(Attempt, (Attempt.job_id == Job.id) & (Attempt.number == Job.attempt))
-        .join(Member, Member.attempt_id == Attempt.id)
-        .join(Node, Node.name == Member.node)
-        .where(
-            Attempt.claimed_us.is_not(None),
-            Attempt.ended_us > now - SAVING_US,
-            ~Member.settled,
-            ~Node.unreachable,
-        )
-    )
-    return frozenset(job for some in chunks(jobs) for job in tx.scalars(query.where(Job.id.in_(some))))
+    since_us = now - SAVING_US
+    return frozenset(job for some in chunks(jobs) for job in tx.scalars(_SAVING, {"ids": some, "since_us": since_us}))

@@ -5,7 +5,22 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, and_, case, delete, exists, func, or_, select, true, update
+from sqlalchemy import (
+    Connection,
+    Select,
+    and_,
+    bindparam,
+    case,
+    delete,
+    exists,
+    func,
+    literal_column,
+    or_,
+    select,
+    true,
+    union_all,
+    update,
+)
 from sqlalchemy.orm import aliased
 
 from service.db.models import (
@@ -148,23 +163,30 @@ def forget_logs(tx: Connection, job_id: JobId) -> None:
     tx.execute(delete(LogTime).where(LogTime.attempt_id.in_(attempts)))
 
 
+def _sum(kind: str, job: Any, size: Any, where: Any) -> Select[Any]:
+    of_jobs = job.in_(bindparam("jobs", expanding=True))
+    return select(literal_column(f"'{kind}'").label("kind"), job, func.sum(size)).where(of_jobs, where).group_by(job)
+
+
+_STORED = case((Checkpoint.state == "stored", Checkpoint.size), else_=0)
+_SUMS = union_all(
+    _sum("checkpoints", Checkpoint.job_id, _STORED, true()),
+    _sum("outputs", Output.job_id, Output.size, Output.state == "stored"),
+    _sum("logs", Attempt.job_id, LogStream.size, LogStream.attempt_id == Attempt.id),
+)
+
+
 def storage(tx: Connection, job_ids: Sequence[JobId]) -> dict[JobId, Storage]:
     """Bytes that each of the jobs holds in the artifact store (files that jobs share count for each)."""
-    stored = case((Checkpoint.state == "stored", Checkpoint.size), else_=0)
-    checkpoints = _sums(tx, Checkpoint.job_id, stored, true(), job_ids)
-    outputs = _sums(tx, Output.job_id, Output.size, Output.state == "stored", job_ids)
-    logs = _sums(tx, Attempt.job_id, LogStream.size, LogStream.attempt_id == Attempt.id, job_ids)
+    sums: dict[JobId, dict[str, int]] = {job_id: {} for job_id in job_ids}
+    for kind, job_id, size in tx.execute(_SUMS, {"jobs": job_ids}):
+        sums[job_id][kind] = int(size)
     return {
         job_id: Storage(
-            checkpoints=checkpoints.get(job_id, 0),
-            outputs=outputs.get(job_id, 0),
-            logs=logs.get(job_id, 0),
-            saved=job_id in checkpoints,
+            checkpoints=found.get("checkpoints", 0),
+            outputs=found.get("outputs", 0),
+            logs=found.get("logs", 0),
+            saved="checkpoints" in found,
         )
-        for job_id in job_ids
+        for job_id, found in sums.items()
     }
-
-
-def _sums(tx: Connection, job: Any, size: Any, where: Any, job_ids: Sequence[JobId]) -> dict[str, int]:
-    rows = tx.execute(select(job, func.sum(size)).where(job.in_(job_ids), where).group_by(job))
-    return {job_id: int(total) for job_id, total in rows}

@@ -44,7 +44,8 @@ def test_own_values_come_before_everybodys(db: Database) -> None:
         accounts.charge(tx, ("user", "user-ada"), 100.0, NOW + HOUR, 3600)
     add_usage(db, 20_000, 12)
     with db.read() as tx:
-        users, projects = (accounts.for_policy(tx, kind, NOW) for kind in ("user", "project"))
+        known = accounts.stored(tx)
+        users, projects = (accounts.for_policy(tx, kind, known, NOW) for kind in ("user", "project"))
     ada = jobs.TenantAccount(weight=2.5, usage=150.0, usage_us=NOW + HOUR, max_gpus=1, week_left_us=-2 * HOUR)
     assert users == {"user-ada": ada, "user-grace": jobs.TenantAccount(max_gpus=4, week_left_us=10 * HOUR)}
     assert projects == {"default": jobs.TenantAccount(), "vision": jobs.TenantAccount(max_gpus=0)}

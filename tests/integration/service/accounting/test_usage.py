@@ -242,7 +242,7 @@ def test_the_policy_counts_part_of_a_shared_device_as_people_see_it(db: Database
     assert shares(state, START, Policy()).worst[ids["ada"]] == had["ada"] / (sum(had.values()) / 2)
     end(db, attempt)
     with db.read() as tx:
-        assert accounts.for_policy(tx, "user", START)["user-ada"].usage == ada.usage * 3600
+        assert accounts.for_policy(tx, "user", accounts.stored(tx), START)["user-ada"].usage == ada.usage * 3600
 
 
 def test_of_a_long_run_the_quota_shows_the_last_seven_days(db: Database, gpus: list[str]) -> None:
