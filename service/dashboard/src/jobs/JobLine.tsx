@@ -1,32 +1,41 @@
 import { t } from "@lingui/core/macro";
 import { Link } from "@tanstack/react-router";
-import type { CSSProperties, ReactNode } from "react";
+import { memo, type ReactNode } from "react";
 
 import type { Job } from "../api/types";
 import type { Column } from "../lib/columns";
 import { metric } from "../lib/format";
 import { headline } from "../lib/headline";
 import type { Key } from "../lib/jobQuery";
+import type { Section } from "../lib/sections";
 import { age, duration, secondsBetween } from "../lib/time";
 import { StateChip } from "../ui/StateChip";
 import { Time } from "../ui/Time";
 import { Track } from "../ui/Track";
 import { FilterWord } from "./FilterWord";
 
+export type Tick = (section: Section, place: number, job: Job, range: boolean) => void;
+
 interface Props {
   /** Undefined while it is read. */
   job: Job | undefined;
   index: number;
-  style: CSSProperties;
+  /** The part of the list and the place in it. */
+  section: Section;
+  place: number;
+  /** Pixels above it. */
+  start: number;
   columns: readonly Column[];
   now: number;
   ticked: boolean;
-  onTick: (range: boolean) => void;
+  onTick: Tick;
   onFilter: (key: Key, value: string) => void;
 }
 
-/** A job as one row. */
-export function JobLine({ job, index, style, columns, now, ticked, onTick, onFilter }: Props) {
+/** A job as one row, which is not rendered anew while others are scrolled in and out. */
+export const JobLine = memo(function JobLine(props: Props) {
+  const { job, index, section, place, start, columns, now, ticked, onTick, onFilter } = props;
+  const style = { transform: `translateY(${start}px)` };
   const row = { role: "row", className: "line", "aria-rowindex": index + 2, style } as const;
   if (job === undefined) return <div {...row} data-unread><span role="cell" /></div>;
   return (
@@ -36,7 +45,7 @@ export function JobLine({ job, index, style, columns, now, ticked, onTick, onFil
           type="checkbox"
           aria-label={t`Tick job ${{ number: job.number }}`}
           checked={ticked}
-          onChange={({ nativeEvent }) => onTick((nativeEvent as MouseEvent).shiftKey)}
+          onChange={({ nativeEvent }) => onTick(section, place, job, (nativeEvent as MouseEvent).shiftKey)}
         />
       </span>
       <span role="cell" className="line-name">
@@ -48,7 +57,7 @@ export function JobLine({ job, index, style, columns, now, ticked, onTick, onFil
       ))}
     </div>
   );
-}
+});
 
 type Cell = (job: Job, now: number, onFilter: Props["onFilter"]) => ReactNode;
 

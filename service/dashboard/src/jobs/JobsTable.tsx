@@ -3,7 +3,7 @@ import { Trans } from "@lingui/react/macro";
 import { useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type KeyboardEvent, useEffect, useMemo, useRef, useState } from "react";
+import { type KeyboardEvent, useCallback, useEffect, useMemo, useRef, useState } from "react";
 
 import { jobsBetween, lastPage, PAGE, type PageOf, useFollowing, usePages } from "../api/table";
 import type { Job } from "../api/types";
@@ -16,7 +16,7 @@ import { Notice } from "../ui/Notice";
 import { useNow } from "../ui/useNow";
 import { useResource } from "../ui/useResource";
 import { BulkBar } from "./BulkBar";
-import { JobLine } from "./JobLine";
+import { JobLine, type Tick } from "./JobLine";
 import { useNarrow } from "../ui/useNarrow";
 
 interface Props {
@@ -96,6 +96,11 @@ export function JobsTable({ sections: asked, folded, columns, order, onOrder, on
     }
     setTicked(next);
   };
+  const ticking = useRef<Tick>(() => undefined);
+  useEffect(() => {
+    ticking.current = (...clicked) => void tick(...clicked);
+  });
+  const onTick = useCallback<Tick>((...clicked) => ticking.current(...clicked), []);
   const tickAll = async (section: Section) => {
     const all = await jobsBetween(cache, section, 0, Math.min(section.count, MOST_TICKED) - 1);
     const next = new Map(ticked);
@@ -185,11 +190,13 @@ export function JobsTable({ sections: asked, folded, columns, order, onOrder, on
                 key={`${section.key} ${line.place}`}
                 job={job}
                 index={row.index}
-                style={style}
+                section={section}
+                place={line.place}
+                start={row.start}
                 columns={shown}
                 now={now}
                 ticked={job !== undefined && ticked.has(job.id)}
-                onTick={(range) => job !== undefined && void tick(section, line.place, job, range)}
+                onTick={onTick}
                 onFilter={onFilter}
               />
             );
