@@ -79,10 +79,10 @@ def test_the_files_of_one_job_go_and_its_story_stays(data_plane: Plane, monkeypa
     assert all(holds(data_plane, other).values())
     after = answer.json()
     assert after["discarded_at"] is not None
-    assert after["storage"] == {"checkpoints": 0, "outputs": 0, "logs": 0}
+    assert after["storage"] == {"checkpoints": 0, "outputs": 0, "logs": 0, "saved": True}
     assert after["latest"] == before["latest"] == {"loss": 0.5, "lr": 29}
     assert (after["spec"], after["state"]) == (before["spec"], "succeeded")
-    size = sum(before["storage"].values())
+    size = sum(before["storage"][kind] for kind in ("checkpoints", "outputs", "logs"))
     (event,) = (e for e in data_plane.get(f"/jobs/{gone.job}/events").json()["items"] if e["kind"] == "discarded")
     assert event["data"] == {"bytes": size, "size": format_size(size), "why": ""}
     assert event["actor"] == data_plane.get("/settings").json()["user"]["name"]
