@@ -26,7 +26,8 @@ PAINTED = """() => [...document.querySelectorAll(".runs-chart canvas")].some(can
     const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
     return data.some(value => value !== 0);
 })"""
-#: Moves the charts as the pointer would, and returns the milliseconds that each move took until it was drawn.
+#: Moves the charts as the pointer would, and returns the milliseconds that each move took until the chart under the
+#: pointer was drawn; the others are drawn in turn, as there is time in a frame.
 MOVES = """async () => {
     const over = document.querySelector(".runs-chart .u-over");
     const { left, top, width } = over.getBoundingClientRect();

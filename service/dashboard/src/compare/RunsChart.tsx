@@ -137,31 +137,36 @@ function usePlot({ name, runs, axis, logarithmic, view, grid, data, readout }: I
   return [place, plot] as const;
 }
 
-/** Moves the chart with the view: at once while it is in sight, else when it comes there. */
+/** Moves the chart with the view: in the next frames while it is in sight, else when it comes there. */
 function followInSight(element: Element, plot: uPlot, view: View): () => void {
   let inSight = true;
   let late = false;
+  const draw = () => show(plot, view.range);
   const watch = new IntersectionObserver((entries) => {
     inSight = entries.at(-1)?.isIntersecting ?? true;
     if (inSight && late) {
       late = false;
-      show(plot, view.range);
+      view.frames.ask(draw);
     }
   });
   watch.observe(element);
-  const stop = view.subscribe((range) => {
-    if (inSight) show(plot, range);
+  const stop = view.subscribe((_, mover) => {
+    if (inSight) view.frames.ask(draw, mover === plot);
     else late = true;
   });
   return () => {
     stop();
+    view.frames.drop(draw);
     watch.disconnect();
   };
 }
 
+/** Draws at once: uPlot by itself would draw after the frame's time has been taken. */
 function show(plot: uPlot, range: Range | null): void {
-  if (range !== null) plot.setScale("x", { min: range.start, max: range.end });
-  else plot.setData(plot.data);
+  plot.batch(() => {
+    if (range !== null) plot.setScale("x", { min: range.start, max: range.end });
+    else plot.setData(plot.data);
+  });
 }
 
 /** What is under the pointer: the step, and the run that is nearest with its value. */

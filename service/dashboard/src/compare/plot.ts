@@ -127,7 +127,7 @@ function pan(plot: uPlot, view: View): void {
     if (from === null) return;
     const { start, end } = from.range;
     const moved = (from.x - event.clientX) / over.clientWidth * (end - start);
-    view.show({ start: start + moved, end: end + moved });
+    view.show({ start: start + moved, end: end + moved }, plot);
   });
   over.addEventListener("pointerup", () => {
     from = null;
@@ -135,7 +135,7 @@ function pan(plot: uPlot, view: View): void {
   over.addEventListener("wheel", (event) => {
     if (!event.ctrlKey && !event.metaKey) return;
     event.preventDefault();
-    view.zoom(shown(), Math.exp(event.deltaY / 300), event.offsetX / over.clientWidth);
+    view.zoom(shown(), Math.exp(event.deltaY / 300), event.offsetX / over.clientWidth, plot);
   }, { passive: false });
 }
 
