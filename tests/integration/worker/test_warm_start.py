@@ -155,10 +155,12 @@ ALONE = {
         torch.set_num_threads(2)
         torch.manual_seed(3)
         x = torch.randn(400, 400)
-        def work(): print((x.sigmoid() @ x).sum().isfinite().item())
+        sums = []
+        def work(): sums.append((x.sigmoid() @ x).sum().isfinite().item())
         threads = [threading.Thread(target=work) for _ in range(2)]
         for each in threads: each.start()
         for each in threads: each.join()
+        print(sums)
         """,
 }
 
