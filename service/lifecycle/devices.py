@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from sqlalchemy import Connection, Select, Table, Update, bindparam, insert, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 
+from service.db import upsert
 from service.db.models import Allocation, Device, DeviceUse, Node
 from service.db.records.nodes import DeviceRecord
 from service.db.unit_of_work import unit_of
@@ -55,7 +55,7 @@ def take(tx: Connection, attempt_id: AttemptId, given: Given, share: int | None,
         return
     held = f"a device of node {', '.join(given)} is held by another attempt, or too little of it is left"
     known = [{"node": row.node, "uuid": row.uuid, "capacity": row.memory, "used": 0} for row in rows]
-    tx.execute(_KNOWN[tx.dialect.name], known)
+    tx.execute(_known(tx), known)
     try:
         for row in rows:
             # In the statement, not beforehand: of two writers that meet, the second sees what the first has taken.
@@ -75,8 +75,10 @@ def release(tx: Connection, attempt_id: AttemptId, now: int, node: str | None = 
         unit_of(tx).tell_node(row.node)
 
 
-def _known(row: sqlite.Insert | postgresql.Insert) -> sqlite.Insert | postgresql.Insert:
+@upsert.made_once
+def _known(into: upsert.Into) -> upsert.Insert:
     """Return the statement that stores devices; a size is brought up to date while nobody has any of the device."""
+    row = into(DeviceUse)
     return row.on_conflict_do_update(
         index_elements=[DeviceUse.node, DeviceUse.uuid],
         set_={"capacity": row.excluded.capacity},
@@ -86,7 +88,6 @@ def _known(row: sqlite.Insert | postgresql.Insert) -> sqlite.Insert | postgresql
 
 # Built once, over the table: to build a statement over a mapped class costs more than to run it.
 _USE, _ALLOCATIONS = cast("Table", DeviceUse.__table__), cast("Table", Allocation.__table__)
-_KNOWN = {"sqlite": _known(sqlite.insert(_USE)), "postgresql": _known(postgresql.insert(_USE))}
 _DEVICE = update(_USE).where(_USE.c.node == bindparam("at_node"), _USE.c.uuid == bindparam("at_uuid"))
 _PART = bindparam("part", type_=_USE.c.used.type)
 _TAKE = _DEVICE.where(_USE.c.used == 0).values(used=_USE.c.capacity)
