@@ -140,7 +140,8 @@ def create_app(settings: ServiceSettings) -> FastAPI:
     spans = SpanExporter(settings.otlp_endpoint, db) if settings.otlp_endpoint else None
     app.state.relay = relay = None if db.is_sqlite else Relay(settings.database_url, lambda topics: _heard(app, topics))
     tell_others = relay.tell if relay else None
-    db.on_commit(Effects(ctx.hub, dispatcher, woken.set, spans.put if spans else None, tell_others).fire)
+    trace, count = spans.put if spans else None, ctx.stored_points.add
+    db.on_commit(Effects(ctx.hub, dispatcher, woken.set, trace, tell_others, count).fire)
     counters.watch(db, dispatcher)
     app.state.context, app.state.woken, app.state.counters, app.state.spans = ctx, woken, counters, spans
     forgotten = partial(relay.tell, TOKENS) if relay else lambda: None

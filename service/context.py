@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 
 from service.attempts.memory import Memory
 from service.db.engine import Database
+from service.db.models import ROLL_UP_AT
 from service.db.unit_of_work import UnitOfWork
 from service.estimation.forecasts import Estimator
 from service.infra.broker_accounts import BrokerAccounts
 from service.infra.dispatch import Dispatcher
 from service.infra.hub import Hub
 from service.infra.shared_reads import SharedReads
+from service.infra.stored_points import StoredPoints
 from service.infra.times import Clock
 from service.jobs.written import WrittenJobs
 from service.nodes.utilization import UtilizationCache
@@ -48,6 +50,8 @@ class Context:
     """Metrics as charts of many jobs show them."""
     utilization: UtilizationCache = field(default_factory=UtilizationCache)
     """How busy all devices were, as the lanes show it."""
+    stored_points: StoredPoints = field(default_factory=lambda: StoredPoints(ROLL_UP_AT))
+    """Says when to look for series that are to be rolled up."""
     now_us: Clock = now_us
     monotonic: Callable[[], float] = time.monotonic
     started: float = field(default_factory=time.monotonic)

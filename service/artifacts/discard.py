@@ -7,7 +7,7 @@ time, and the last value of each metric. So it can be run again.
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, delete, exists, select
+from sqlalchemy import ColumnElement, Connection, delete, exists, or_, select
 from sqlalchemy.orm import aliased
 
 from service import lifecycle
@@ -20,6 +20,7 @@ from service.db.models import (
     LogStream,
     Member,
     MetricPoint,
+    MetricRollup,
     MetricSeries,
     Node,
     Stacks,
@@ -161,8 +162,8 @@ def _remove(db: Database, store: BlobStore, jobs: Sequence[JobId]) -> None:
             # A node that was lost may have come back since, and brought its logs.
             has_logs = exists().where(LogStream.attempt_id == Attempt.id)
             attempts = list(tx.scalars(select(Attempt.id).where(Attempt.job_id == job_id, ~has_logs)))
-            has_points = exists().where(MetricPoint.series_id == MetricSeries.id)
-            series = list(tx.scalars(select(MetricSeries.id).where(MetricSeries.job_id == job_id, has_points)))
+            left = [exists().where(table.series_id == MetricSeries.id) for table in (MetricPoint, MetricRollup)]
+            series = list(tx.scalars(select(MetricSeries.id).where(MetricSeries.job_id == job_id, or_(*left))))
         for attempt in attempts:
             store.delete_logs(attempt)
         while series:
@@ -171,7 +172,9 @@ def _remove(db: Database, store: BlobStore, jobs: Sequence[JobId]) -> None:
 
 
 def _remove_some(tx: Connection, series: list[int]) -> None:
-    """Delete one batch of points, of the last series first; remove series without points from the list."""
+    """Delete one batch of points, of the last series first, and the rollups of series without points, which are removed
+    from the list.
+    """
     left = _POINTS
     while series and left > 0:
         of_it = MetricPoint.series_id == series[-1]
@@ -179,4 +182,5 @@ def _remove_some(tx: Connection, series: list[int]) -> None:
         some = of_it if last is None else of_it & (MetricPoint.seq <= last)
         left -= tx.execute(delete(MetricPoint).where(some)).rowcount
         if last is None:
+            tx.execute(delete(MetricRollup).where(MetricRollup.series_id == series[-1]))
             series.pop()

@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from service.artifacts import discard, housekeeping
 from service.context import Context
 from service.controllers.monitor import Monitor
+from service.controllers.rollups import RollUps
 from service.controllers.scheduling import Scheduler
 from service.db.leader import Leader
 from service.identity import audit, tokens
@@ -42,11 +43,13 @@ def running(ctx: Context, woken: threading.Event, counters: Counters) -> Iterato
                 housekeeping.correct_sums(ctx.db)
                 compare_us = ctx.now_us() + housekeeping.DAY_US
 
+    failed = counters.housekeeping_errors.inc
     loops = [
         Repeated("leader", leader.leads, every_s=LEAD_S, failed=counters.monitor_errors.inc),
         Repeated("scheduler", scheduler.run, every_s=SCHEDULE_S, failed=counters.scheduler_errors.inc, woken=woken),
         Repeated("monitor", monitor.run, every_s=MONITOR_S, failed=counters.monitor_errors.inc),
-        Repeated("housekeeping", clean, every_s=HOUSEKEEPING_S, failed=counters.housekeeping_errors.inc),
+        Repeated("rollups", RollUps(ctx).run, every_s=HOUSEKEEPING_S, failed=failed, woken=ctx.stored_points.look),
+        Repeated("housekeeping", clean, every_s=HOUSEKEEPING_S, failed=failed),
     ]
     with ExitStack() as stack:
         stack.callback(leader.resign)

@@ -666,6 +666,12 @@ class MetricStream(Base):
     lost: Mapped[int] = mapped_column(default=0, server_default=text("0"))
 
 
+#: Points behind its rollups with which a series is rolled up.
+ROLL_UP_AT = 4096
+#: Condition that it is. Its words are those of an index, so they have the number in them.
+LONG_UNROLLED = text(f"unrolled >= {ROLL_UP_AT}")
+
+
 class MetricSeries(Base):
     __tablename__ = "metric_series"
     #: SQLite numbers rows by itself only in a column of exactly the type INTEGER.
@@ -685,9 +691,14 @@ class MetricSeries(Base):
     max_value: Mapped[float | None]
     #: Number of the job: lists are in its order.
     number: Mapped[int] = mapped_column(server_default=text("0"))
+    #: Line up to which its points are rolled up, and about how many there are behind it.
+    rolled_seq: Mapped[int] = mapped_column(default=-1, server_default=text("-1"))
+    unrolled: Mapped[int] = mapped_column(default=0, server_default=text("0"))
 
     __table_args__ = (
         UniqueConstraint("attempt_id", "stream", "name"),
+        # Few series at a time, and none for long: those that are to be rolled up.
+        Index("ix_metric_series_unrolled", "unrolled", sqlite_where=LONG_UNROLLED, postgresql_where=LONG_UNROLLED),
         # A list by a metric's newest value reads no whole row of the series that do not pass.
         Index("ix_metric_series_name_number", "name", "number", "last_value"),
         # Those of a rare value.
@@ -710,6 +721,22 @@ class MetricPoint(Base):
     time_us: Mapped[int]
     value: Mapped[float | None]
     special: Mapped[int] = mapped_column(default=0)
+
+    __table_args__ = ({"sqlite_with_rowid": False},)
+
+
+class MetricRollup(Base):
+    """Points of a series in blocks (`service.telemetry.rollups`), each row those of lines `first_seq` to `last_seq`.
+
+    `data` are blocks of `service.telemetry.blocks`, one after the other.
+    """
+
+    __tablename__ = "metric_rollups"
+    series_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    level: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    first_seq: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    last_seq: Mapped[int]
+    data: Mapped[bytes]
 
     __table_args__ = ({"sqlite_with_rowid": False},)
 

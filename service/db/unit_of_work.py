@@ -30,6 +30,8 @@ class UnitOfWork:
         self.scheduler = False
         #: Bytes by which the stored files of jobs have grown.
         self.stored = Counter[JobId]()
+        #: Metric points that were stored.
+        self.points = 0
         tx.execution_options(**{_OPTION: self})
 
     def tell(self, *topics: str) -> None:
@@ -63,6 +65,10 @@ class UnitOfWork:
         many write these, and whoever holds their locks waits for no others.
         """
         self.stored[job_id] += size
+
+    def count_points(self, points: int) -> None:
+        """Count metric points, for whoever rolls them up."""
+        self.points += points
 
     def wake_scheduler(self) -> None:
         """Have the scheduler look at once, and wake the followers of the queue."""

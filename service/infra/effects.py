@@ -21,6 +21,8 @@ class Effects:
     """Traces the starts of attempts, if anybody does."""
     tell_others: Callable[..., None] | None = None
     """Tells topics to the other services on the database, where there may be some."""
+    count_points: Callable[[int], None] | None = None
+    """Hears how many metric points were stored."""
 
     def fire(self, unit: UnitOfWork) -> None:
         """Do all that a committed unit of work has asked for."""
@@ -34,5 +36,7 @@ class Effects:
         if self.trace is not None:
             for attempt_id in unit.starts:
                 self.trace(attempt_id)
+        if self.count_points is not None and unit.points:
+            self.count_points(unit.points)
         if unit.scheduler:
             self.wake_scheduler()

@@ -2,7 +2,9 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
@@ -165,6 +167,7 @@ def _store(tx: Connection, memory: Memory, attempt: AttemptIdentity, batch: Metr
     begun = [] if series is known or attempt.number == 1 else _begun(tx, attempt, batch)
     _insert_points(tx, points)
     _set_values(tx, points)
+    unit_of(tx).count_points(len(points))
     extremes.carry_over(tx, attempt.job_id, begun)
     _set_progress(tx, attempt, batch, records)
     return series
@@ -254,20 +257,22 @@ _UPDATE_VALUES = (
         last_time_us=bindparam("time_us"),
         last_value=bindparam("value"),
         last_special=bindparam("special"),
+        unrolled=MetricSeries.unrolled + bindparam("points"),
         **extremes.WIDENED,
     )
 )
 
 
 def _set_values(tx: Connection, points: list[MetricRow]) -> None:
-    """Set each series' newest value, and its smallest and largest."""
+    """Set each series' newest value, its smallest and largest, and how many have come."""
     last = {point.series_id: point for point in points}
+    counts = Counter(map(itemgetter(0), points))
     ends = _ends(points)
     rows = []
     for series, point in last.items():
         low, high = ends.get(series, (None, None))
         newest = {"step": point.step, "time_us": point.time_us, "value": point.value, "special": point.special}
-        rows.append({"series": series, "low": low, "high": high, **newest})
+        rows.append({"series": series, "low": low, "high": high, "points": counts[series], **newest})
     tx.execute(_UPDATE_VALUES, rows)
 
 

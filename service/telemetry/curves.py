@@ -14,7 +14,8 @@ from service.db.engine import Database
 from service.db.models import Job, MetricPoint, MetricSeries
 from service.infra.lru_cache import LruCache
 from service.telemetry import metrics
-from service.telemetry.metrics import Axis, CountedCurve, MetricsRange
+from service.telemetry.blocks import NOTHING, Axis, Blocks, merged, of_points
+from service.telemetry.metrics import CountedCurve, MetricsRange
 from service.telemetry.series import Points, join
 from torchyard import api
 from torchyard.ids import JobId
@@ -61,7 +62,7 @@ def read(db: Database, cache: CurveCache, query: CurvesQuery) -> api.Curves:
         for curve in found:
             if query.rough:
                 points = sampled.get((curve.job, curve.name))
-                curves.append(_in_parts(curve, points, width, query.axis, origins[curve.job]))
+                curves.append(_rough(curve, points, width, query.axis, origins[curve.job]))
                 continue
             key = (tags[curve.job], curve.name, query.axis, width)
             known = cache.get(key) if query.is_all else None
@@ -150,37 +151,39 @@ def _places(points: Points, axis: Axis, origin: int) -> NDArray[np.float64]:
 
 
 def _exact(tx: Connection, curve: CountedCurve, query: CurvesQuery, width: float, origin: int) -> api.Curve:
-    """Return the curve from all of its points in the range."""
+    """Return the curve of all of its points in the range."""
     shift = origin / 1e6 if query.axis is Axis.TIME else 0
     start, end = (None if each is None else each + shift for each in (query.start, query.end))
-    points = curve.points(tx, MetricsRange(axis=query.axis, start=start, end=end))
-    return _in_parts(curve, points, width, query.axis, origin)
+    parts = curve.blocks(tx, MetricsRange(axis=query.axis, start=start, end=end))
+    blocks = [part.blocks(query.axis, width) for part in parts]
+    last = None
+    if parts:
+        newest = max(reversed(parts), key=lambda part: part.last_step)
+        last = newest.last_point().rows()[0][2]
+    return _in_parts(curve, np.concatenate([NOTHING, *blocks]), last, width, query.axis, origin)
 
 
-def _in_parts(curve: CountedCurve, points: Points | None, width: float, axis: Axis, origin: int) -> api.Curve:
+def _rough(curve: CountedCurve, points: Points | None, width: float, axis: Axis, origin: int) -> api.Curve:
+    """Return the curve of some of its points."""
     if points is None or not len(points):
-        return api.Curve(
-            job=curve.job, name=curve.name, number=[], count=[], min=[], mean=[], max=[], special=[], last=None
-        )
-    numbers = np.floor(_places(points, axis, origin) / width).astype(np.int64)
-    finite = np.flatnonzero(points.special == 0)
-    order = finite[np.argsort(numbers[finite], kind="stable")]
-    values = points.values[order]
-    filled, starts = np.unique(numbers[order], return_index=True)
-    counts = np.diff(starts, append=len(order))
-    least, most, mean = np.empty(0), np.empty(0), np.empty(0)
-    if len(order):
-        least, most = (ufunc.reduceat(values, starts) for ufunc in (np.minimum, np.maximum))
-        # Divided first: a sum of large values may have no number.
-        mean = np.clip(np.add.reduceat(values / np.repeat(counts, counts), starts), least, most)
+        return _in_parts(curve, NOTHING, None, width, axis, origin)
+    return _in_parts(curve, of_points(points), points.rows()[-1][2], width, axis, origin)
+
+
+def _in_parts(
+    curve: CountedCurve, blocks: Blocks, last: api.Number | None, width: float, axis: Axis, origin: int
+) -> api.Curve:
+    numbers = np.floor(axis.middles(blocks, origin) / width).astype(np.int64)
+    parts, numbers = merged(blocks, numbers)
+    finite = parts["special"] == 0
     return api.Curve.model_construct(
         job=curve.job,
         name=curve.name,
-        number=filled.tolist(),
-        count=counts.tolist(),
-        min=least.tolist(),
-        mean=mean.tolist(),
-        max=most.tolist(),
-        special=np.unique(numbers[points.special != 0]).tolist(),
-        last=points.rows()[-1][2],
+        number=numbers[finite].tolist(),
+        count=parts["count"][finite].tolist(),
+        min=parts["least"][finite].tolist(),
+        mean=parts["mean"][finite].tolist(),
+        max=parts["most"][finite].tolist(),
+        special=np.unique(numbers[~finite]).tolist(),
+        last=last,
     )

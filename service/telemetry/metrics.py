@@ -3,12 +3,10 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from math import ceil, floor
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sqlalchemy import ColumnElement, Connection, func, select
 from sqlalchemy.orm import aliased
 
@@ -18,19 +16,21 @@ from service.db.models import Attempt, Job, MetricPoint, MetricSeries, MetricStr
 from service.db.records.record import Record
 from service.errors import field_problem, not_found
 from service.infra.etags import Tagged, etag, names
-from service.telemetry.series import MetricsCursor, Points, bucketed, join, last_steps, thin
+from service.telemetry import rollups
+from service.telemetry.blocks import Axis, bucketed
+from service.telemetry.rollups import ALL, LINES, NONE, Rows, SeriesBlocks, Within
+from service.telemetry.series import MetricsCursor, Points, join, last_steps, thin
 from torchyard import api
 from torchyard.ids import AttemptId, JobId
-from torchyard.numbers import INT64
 
-_COLUMNS = [(name, np.int64) for name in ("series", "seq", "step", "time_us")]
-_ROW = np.dtype([*_COLUMNS, ("value", np.float64), ("special", np.int64)])
-Rows = NDArray[np.void]
+_Key = tuple[str, int]
+#: Points of a series of a curve.
+_Part = Points | SeriesBlocks
 
 
 @dataclass(frozen=True, slots=True)
 class _Series(Record):
-    """A series of metrics, and the step that its attempt resumed from."""
+    """A series of metrics, the line up to which it is rolled up, and the step that its attempt resumed from."""
 
     id: int
     attempt_id: AttemptId
@@ -38,14 +38,12 @@ class _Series(Record):
     stream: str
     rank: int
     name: str
+    rolled_seq: int
     resumed_from_step: int | None
 
-
-class Axis(StrEnum):
-    """The unit of a range of points."""
-
-    STEP = "step"
-    TIME = "time"
+    @property
+    def curve(self) -> _Key:
+        return self.name, self.rank
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,19 +60,24 @@ class MetricsRange:
 
     def where(self) -> list[ColumnElement[bool]]:
         """Conditions that a row of `metric_points` in the range fulfils."""
-        column, scale = (MetricPoint.step, 1) if self.axis is Axis.STEP else (MetricPoint.time_us, 1_000_000)
-        return [
-            *([] if self.start is None else [column >= _int64(ceil(self.start * scale))]),
-            *([] if self.end is None else [column <= _int64(floor(self.end * scale))]),
-        ]
+        column = MetricPoint.step if self.axis is Axis.STEP else MetricPoint.time_us
+        low, high = self._ends()
+        return [*([] if self.start is None else [column >= low]), *([] if self.end is None else [column <= high])]
 
-    def places(self, points: Points) -> NDArray[np.float64]:
-        """Return the places of points on the axis."""
-        return points.steps.astype(np.float64) if self.axis is Axis.STEP else points.times_us / 1e6
+    def within(self, last_step: int | None, seq: tuple[int, int] = LINES) -> Within:
+        """Return the bounds of the points in the range that are of some lines, and not behind a step."""
+        step, time_us = (self._ends(), ALL) if self.axis is Axis.STEP else (ALL, self._ends())
+        if last_step is not None:
+            step = (step[0], min(step[1], last_step)) if last_step >= ALL[0] else NONE
+        return Within(seq=seq, step=step, time_us=time_us)
+
+    def _ends(self) -> tuple[int, int]:
+        start, end = (None if each is None else each * self.axis.scale for each in (self.start, self.end))
+        return ALL[0] if start is None else _int64(ceil(start)), ALL[1] if end is None else _int64(floor(end))
 
 
 def _int64(number: int) -> int:
-    return min(max(number, INT64.start), INT64.stop - 1)
+    return min(max(number, ALL[0]), ALL[1])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,58 +133,91 @@ def read(tx: Connection, job_id: JobId, query: MetricsQuery) -> api.Metrics:
     reset = known is None or known.attempt != newest
     marks = {} if known is None or reset else dict(known.marks)
     limits = _limits(tx, series)
-    parts: defaultdict[tuple[str, int], list[Points]] = defaultdict(list)
+    parts: defaultdict[_Key, list[_Part]] = defaultdict(list)
     counting = _counting(series)
     for stream in _streams(series):
         name = min(row.id for row in stream)
         wanted = {row.id: row for row in stream if query.wants(row) and row.id in counting}
         if until is not None and name not in until.marks:
             continue
-        rows = _points(tx, wanted, marks.get(name, -1), query.range)
+        after = marks.get(name, -1)
+        long = [row for row in wanted.values() if query.buckets is not None and row.rolled_seq > after]
+        rows = _points(tx, wanted.keys() - {row.id for row in long}, after, query.range)
         if until is not None:
             rows = rows[rows["seq"] <= until.marks[name]]
-        marks[name] = int(rows["seq"].max(initial=marks.get(name, -1)))
+        marks[name] = int(rows["seq"].max(initial=after))
         for series_id, points in _columns(rows):
             row = wanted[series_id]
-            parts[row.name, row.rank].append(points.until(limits[row.name, row.rank][row.attempt]))
-    curves = {key: join(parts[key]) for key in sorted(parts)}
+            parts[row.curve].append(points.until(limits[row.curve][row.attempt]))
+        lines = after + 1, LINES[1] if until is None else _int64(until.marks[name])
+        for row in long:
+            within = query.range.within(limits[row.curve][row.attempt], lines)
+            blocks = rollups.read(tx, row.id, row.rolled_seq, within)
+            marks[name] = max(marks[name], blocks.last_seq)
+            if len(blocks) or query.range.is_all:
+                parts[row.curve].append(blocks)
+    curves = {key: parts[key] for key in sorted(parts)}
     return api.Metrics(
         series=_in_buckets(curves, query.buckets, query.range)
         if query.buckets is not None
-        else [_resource(*key, points, query.max_points) for key, points in curves.items()],
+        else [_resource(*key, _exact(found), query.max_points) for key, found in curves.items()],
         # What lies outside of a range has not been read, so it is no place to go on from.
         cursor=query.until or str(MetricsCursor(newest, marks if query.range.is_all else {})),
         reset=reset,
     )
 
 
-def _in_buckets(curves: Mapping[tuple[str, int], Points], count: int, within: MetricsRange) -> list[api.Series]:
+def _exact(parts: Iterable[_Part]) -> Points:
+    """Return all points of a curve in order of steps."""
+    return join(part.points() if isinstance(part, SeriesBlocks) else part for part in parts)
+
+
+def _in_buckets(curves: Mapping[_Key, Sequence[_Part]], count: int, within: MetricsRange) -> list[api.Series]:
     """Return the series, with the same edges of buckets for all, so that they can be drawn in one table."""
-    places = {key: within.places(points) for key, points in curves.items()}
-    long = {key for key, points in curves.items() if len(points) > count}
-    low = min((places[key].min() for key in long), default=0.0)
-    high = max((places[key].max() for key in long), default=0.0)
+    axis = within.axis
+    long = {
+        key: [part if isinstance(part, SeriesBlocks) else SeriesBlocks.of(part) for part in parts]
+        for key, parts in curves.items()
+        if sum(map(len, parts)) > count
+    }
+    ends = [part.ends(axis) for parts in long.values() for part in parts if len(part)]
+    low, high = min((each[0] for each in ends), default=0.0), max((each[1] for each in ends), default=0.0)
     series = []
-    for (name, rank), points in curves.items():
+    for (name, rank), parts in curves.items():
         buckets = None
-        if (name, rank) in long:
-            buckets, points = bucketed(points, places[name, rank], (low, high), count)  # noqa: PLW2901
+        if (blocks := long.get((name, rank))) is not None:
+            fine = np.concatenate([part.blocks(axis, (high - low) / count) for part in blocks])
+            buckets, points = bucketed(fine, axis, (low, high), count)
+        else:
+            points = _exact(parts)
         series.append(api.Series.model_construct(name=name, rank=rank, points=points.rows(), buckets=buckets))
     return series
 
 
 @dataclass(frozen=True, kw_only=True)
 class CountedCurve:
-    """A metric of a job: its series that count, each with the last step up to which it does (None: all)."""
+    """A metric of a job: its series that count, each with the last step up to which it does (None: all).
+
+    `rolled_seq` says of each up to which line it is rolled up.
+    """
 
     job: JobId
     name: str
     series: Mapping[int, int | None]
+    rolled_seq: Mapping[int, int]
 
-    def points(self, tx: Connection, within: MetricsRange) -> Points | None:
-        """Read its points in order of steps; None if there are none."""
-        parts = [points.until(self.series[each]) for each, points in _columns(_points(tx, self.series, -1, within))]
-        return join(parts) if parts else None
+    def blocks(self, tx: Connection, within: MetricsRange) -> list[SeriesBlocks]:
+        """Read its points in a range: of each series that has some, in the order of attempts."""
+        short = [each for each in self.series if self.rolled_seq[each] < 0]
+        points = dict(_columns(_points(tx, short, -1, within)))
+        parts = [
+            SeriesBlocks.of(points[each].until(last_step))
+            if each in points
+            else rollups.read(tx, each, self.rolled_seq[each], within.within(last_step))
+            for each, last_step in self.series.items()
+            if each in points or each not in short
+        ]
+        return [part for part in parts if len(part)]
 
 
 def curves(tx: Connection, job_id: JobId, wanted: frozenset[str]) -> list[CountedCurve]:
@@ -199,6 +235,7 @@ def curves(tx: Connection, job_id: JobId, wanted: frozenset[str]) -> list[Counte
                 for row in named
                 if row.id in counting and (row.name, row.rank) == (name, rank)
             },
+            rolled_seq={row.id: row.rolled_seq for row in named},
         )
         for name, rank in sorted(lowest.items())
     ]
@@ -222,6 +259,7 @@ def _series(job_id: JobId) -> Any:
             MetricSeries.stream,
             MetricSeries.rank,
             MetricSeries.name,
+            MetricSeries.rolled_seq,
             Attempt.resumed_from_step,
         )
         .join(Attempt, Attempt.id == MetricSeries.attempt_id)
@@ -283,22 +321,13 @@ _FIRST = select(MetricSeries.id, MetricPoint.step).join_from(
 
 def _points(tx: Connection, series_ids: Collection[int], after: int, within: MetricsRange) -> Rows:
     if not series_ids:
-        return np.empty(0, _ROW)
+        return np.empty(0, rollups.POINT)
     query = (
-        select(
-            MetricPoint.series_id,
-            MetricPoint.seq,
-            MetricPoint.step,
-            MetricPoint.time_us,
-            func.coalesce(MetricPoint.value, 0.0),
-            MetricPoint.special,
-        )
+        select(*rollups.COLUMNS)
         .where(MetricPoint.series_id.in_(series_ids), MetricPoint.seq > after, *within.where())
         .order_by(MetricPoint.series_id, MetricPoint.seq)
     )
-    # The driver's own tuples: a million of SQLAlchemy's rows take several seconds.
-    with tx.execute(query) as result:
-        return np.fromiter(cast("Iterable[Any]", result.cursor), _ROW)
+    return rollups.rows(tx, query)
 
 
 def _columns(rows: Rows) -> Iterable[tuple[int, Points]]:

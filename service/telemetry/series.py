@@ -105,46 +105,6 @@ def _first_of_each(edges: NDArray[np.intp], marked: NDArray[np.bool_]) -> NDArra
     return places[np.unique(stretch, return_index=True)[1]]
 
 
-def bucketed(points: Points, places: Floats, edges: tuple[float, float], count: int) -> tuple[api.Buckets, Points]:
-    """Return at most `count` buckets of equal width between the edges, without the empty ones, and the values that are
-    no numbers: of each kind the first in a bucket.
-
-    `places` says where on the axis each point lies, within the edges.
-    """
-    low, high = edges
-    width = (high - low) / count or 1.0
-    bucket = np.clip((places - low) / width, 0, count - 1).astype(np.int64)
-    finite = np.flatnonzero(points.special == 0)
-    chosen = finite[np.argsort(bucket[finite], kind="stable")]
-    return _buckets(points.take(chosen), bucket[chosen]), points.take(_first_special(points.special, bucket))
-
-
-def _buckets(points: Points, bucket: Integers) -> api.Buckets:
-    """The buckets of finite points, which are in order of their buckets."""
-    starts = np.unique(bucket, return_index=True)[1]
-    counts = np.diff(starts, append=len(bucket))
-    least, most = (ufunc.reduceat(points.values, starts) for ufunc in (np.minimum, np.maximum))
-    # Divided first: a sum of large values may have no number. Thirds of the largest number add up to more than it.
-    with np.errstate(over="ignore"):
-        mean = np.clip(np.add.reduceat(points.values / np.repeat(counts, counts), starts), least, most)
-    return api.Buckets.model_construct(
-        first_step=np.minimum.reduceat(points.steps, starts).tolist(),
-        last_step=np.maximum.reduceat(points.steps, starts).tolist(),
-        first_time=(np.minimum.reduceat(points.times_us, starts) / 1e6).tolist(),
-        last_time=(np.maximum.reduceat(points.times_us, starts) / 1e6).tolist(),
-        count=counts.tolist(),
-        min=least.tolist(),
-        mean=mean.tolist(),
-        max=most.tolist(),
-    )
-
-
-def _first_special(special: Integers, bucket: Integers) -> NDArray[np.intp]:
-    places = np.flatnonzero(special)
-    kinds = np.stack([bucket[places], special[places]])
-    return np.sort(places[np.unique(kinds, axis=1, return_index=True)[1]])
-
-
 @dataclass(frozen=True)
 class MetricsCursor:
     """Position of a reader: the newest attempt that it knows, and of each stream the last line it has.

@@ -14,6 +14,7 @@ from service.errors import field_problem
 from service.identity.callers import Caller
 from service.jobs import extremes, queries
 from service.telemetry import curves, metrics, samples
+from service.telemetry.blocks import Axis
 from torchyard import api
 from torchyard.ids import JobId
 
@@ -51,7 +52,7 @@ async def metrics_query(
     max_points: MaxPoints = 2000,
     since: Since = None,
     buckets: Buckets = None,
-    axis: Annotated[metrics.Axis, Query(description="What `start`, `end` and `buckets` count in")] = metrics.Axis.STEP,
+    axis: Annotated[Axis, Query(description="What `start`, `end` and `buckets` count in")] = Axis.STEP,
     start: Start = None,
     end: End = None,
 ) -> metrics.MetricsQuery:
@@ -117,7 +118,7 @@ def of_jobs(
     parts: Annotated[
         int, Query(ge=10, le=2_000, description="Parts of the range, between half and all of these")
     ] = 300,
-    axis: Annotated[metrics.Axis, Query(description="`time` counts seconds from each job's start")] = metrics.Axis.STEP,
+    axis: Annotated[Axis, Query(description="`time` counts seconds from each job's start")] = Axis.STEP,
     start: Start = None,
     end: End = None,
     rough: Annotated[bool, Query(description="A first look at once: a few points of each part")] = False,

@@ -18,7 +18,19 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.util import CommandError
-from sqlalchemy import JSON, Boolean, Column, Engine, Float, Integer, MetaData, create_engine, inspect, text
+from sqlalchemy import (
+    JSON,
+    Boolean,
+    Column,
+    Engine,
+    Float,
+    Integer,
+    LargeBinary,
+    MetaData,
+    create_engine,
+    inspect,
+    text,
+)
 from sqlalchemy.pool import NullPool
 
 from service.db import engine as db_engine
@@ -119,6 +131,7 @@ def value(column: Column[Any], number: int) -> Any:
     if column.name == "gpu_time":  # is read by 0030
         return {"20000": {"useful": number}}
     of = {Boolean: number % 2 == 1, JSON: {"n": [number, "ä"]}, Integer: number, Float: number / 2}
+    of[LargeBinary] = f"{column.name}-{number}".encode()
     return next((found for sort, found in of.items() if isinstance(column.type, sort)), f"{column.name}-{number}")
 
 
@@ -489,3 +502,25 @@ def test_earlier_metrics_have_their_smallest_and_largest_value(
         found = connection.execute(text("SELECT id, min_value, max_value FROM metric_series ORDER BY id")).all()
     assert [tuple(row) for row in found] == [(1, -9.0, 5.0), (2, 0.2, 5.0), (3, 7.0, 7.0), (4, -99.0, -99.0)]
     downgrade(database_url, "0034")
+
+
+@pytest.mark.filterwarnings("ignore:Skipped unsupported reflection of expression-based index")
+def test_earlier_series_that_may_be_long_are_to_be_rolled_up(database_url: str, engine: Engine) -> None:
+    migrate(database_url, "0039")
+    fill(engine, MetaData())
+    known = schema(engine).tables
+    lines = {1: (0, 4095), 2: (5, 9000), 3: (-5, 9000)}
+    with engine.begin() as connection:
+        series = connection.execute(known["metric_series"].select()).mappings().first()
+        connection.execute(known["metric_points"].delete())
+        connection.execute(known["metric_series"].delete())
+        rows = [{**(series or {}), "id": each, "name": str(each)} for each in (*lines, 4)]
+        connection.execute(known["metric_series"].insert(), rows)
+        points = [{"series_id": each, "seq": seq} for each, ends in lines.items() for seq in ends]
+        rest = {"step": 0, "time_us": 0, "value": 0.5, "special": 0}
+        connection.execute(known["metric_points"].insert(), [{**point, **rest} for point in points])
+    migrate(database_url, "0040")
+    with engine.connect() as connection:
+        found = connection.execute(text("SELECT id, rolled_seq, unrolled FROM metric_series ORDER BY id")).all()
+    assert [tuple(row) for row in found] == [(1, -1, 0), (2, -1, 8995), (3, -1, 0), (4, -1, 0)]
+    downgrade(database_url, "0039")

@@ -1,13 +1,11 @@
 import math
-import sys
-from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from service.telemetry.series import NOTHING_COUNTS, MetricsCursor, Points, bucketed, join, last_steps, thin
+from service.telemetry.series import NOTHING_COUNTS, MetricsCursor, Points, join, last_steps, thin
 
 
 def points(steps: list[int], values: list[float]) -> Points:
@@ -76,34 +74,3 @@ def test_a_strange_cursor_is_refused_or_read_but_never_breaks(text: str) -> None
         MetricsCursor.parse(text)
     except ValueError:
         return
-
-
-FINITE = st.floats(allow_nan=False, allow_infinity=False)
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 10_000), FINITE | st.just(math.nan)), min_size=1, max_size=300),
-    st.integers(1, 50),
-)
-@example([(0, sys.float_info.max)] * 3, 1)
-def test_buckets_hold_every_number_between_their_bounds(pairs: list[tuple[int, float]], count: int) -> None:
-    pairs = sorted(pairs, key=lambda pair: pair[0])
-    all_points = points([step for step, _ in pairs], [value for _, value in pairs])
-    places = all_points.steps.astype(np.float64)
-    buckets, rest = bucketed(all_points, places, (places.min(), places.max()), count)
-    assert len(buckets.count) <= count
-    assert all(after > before for before, after in zip(buckets.last_step, buckets.first_step[1:], strict=False))
-    finite = [(step, value) for step, value in pairs if not math.isnan(value)]
-    held = 0
-    for n, first in enumerate(buckets.first_step):
-        inside = [value for step, value in finite if first <= step <= buckets.last_step[n]]
-        assert buckets.count[n] == len(inside) > 0
-        assert (buckets.min[n], buckets.max[n]) == (min(inside), max(inside))
-        assert buckets.min[n] <= buckets.mean[n] <= buckets.max[n]
-        exact = sum(map(Fraction, inside)) / len(inside)
-        assert float(exact) == pytest.approx(buckets.mean[n], rel=1e-9, abs=max(map(abs, inside)) * 1e-12)
-        held += len(inside)
-    assert held == len(finite)
-    strange = [step for step, value in pairs if math.isnan(value)]
-    assert rest.steps.tolist()[:1] == strange[:1]
-    assert set(rest.steps.tolist()) <= set(strange)
