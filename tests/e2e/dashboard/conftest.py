@@ -1,21 +1,19 @@
 """The dashboard as a person sees it: a real browser, the real service, and a node that does what the test says."""
 
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, ViewportSize, expect
+from playwright.sync_api import Browser, Page, expect
 
-from tests.support import scripted
-from tests.support.browser import browser  # noqa: F401  fixture
-from tests.support.live import Live, live_service, serve, yard_home  # noqa: F401  fixtures
+from tests.e2e.dashboard.lived_in import DESKTOP, Errors, LivedIn, begin_session
+from tests.support import live, memory, scripted
+from tests.support.browser import browser, visit  # noqa: F401  fixture
+from tests.support.live import Live, serve, yard_home  # noqa: F401  fixtures
 
-#: What a browser says of a refusal that the dashboard handles.
-EXPECTED = "the server responded with a status of"
-#: What a page is shown at unless a test says otherwise.
-DESKTOP = ViewportSize(width=1440, height=900)
 expect.set_options(timeout=60_000)
 
 
@@ -25,9 +23,48 @@ def database_url(database_folder: Path, migrated_file: Path) -> str:
     return f"sqlite:///{shutil.copy(migrated_file, database_folder / 'test.db')}"
 
 
+@pytest.fixture(scope="module")
+def lived_in(browser: Browser, migrated_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LivedIn]:  # noqa: F811
+    """What the tests of a module share that ask for it; they get it by the names of the fixtures below."""
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory(dir=memory.place()) as folder:
+        patch.setenv("TORCHYARD_HOME", str(home))
+        url = f"sqlite:///{shutil.copy(migrated_file, folder)}"
+        with live.running(live.settings_for(url, home)) as service, scripted.agent(service) as agent:
+            context = browser.new_context(base_url=service.url, accept_downloads=True, viewport=DESKTOP)
+            page = context.new_page()
+            errors = Errors(page)
+            begin_session(page, service)
+            page.goto("/nowhere")
+            yield LivedIn(service, agent, page, errors)
+            context.close()
+
+
 @pytest.fixture
-def node(live_service: Live) -> Iterator[scripted.Agent]:  # noqa: F811
+def shared(request: pytest.FixtureRequest) -> Iterator[LivedIn | None]:
+    """What the test shares with others, if it does."""
+    found: LivedIn | None = request.getfixturevalue("lived_in") if "lived_in" in request.fixturenames else None
+    yield found
+    if found is not None:
+        found.tidy()
+
+
+@pytest.fixture
+def live_service(request: pytest.FixtureRequest, shared: LivedIn | None) -> Iterator[Live]:
+    """The service of the module's tests, or a new one."""
+    if shared is not None:
+        yield shared.service
+        return
+    with request.getfixturevalue("serve")() as service:
+        yield service
+
+
+@pytest.fixture
+def node(live_service: Live, shared: LivedIn | None) -> Iterator[scripted.Agent]:
     """A node with four GPUs."""
+    if shared is not None:
+        yield shared.node
+        return
     with scripted.agent(live_service) as agent:
         yield agent
 
@@ -37,32 +74,35 @@ def stranger(browser: Browser, live_service: Live) -> Iterator[Page]:  # noqa: F
     """A page of somebody who is not signed in; an error in its scripts fails the test."""
     context = browser.new_context(base_url=live_service.url, accept_downloads=True, viewport=DESKTOP)
     page = context.new_page()
-    errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
+    errors = Errors(page)
     yield page
     context.close()
-    assert [error for error in errors if EXPECTED not in error] == []
+    assert errors.said == []
 
 
 @pytest.fixture
-def page(stranger: Page, live_service: Live) -> Page:  # noqa: F811
-    """The page of an administrator who is signed in and has opened nothing yet."""
-    answer = stranger.request.post("/api/v1/session", data={"token": live_service.admin_token})
-    assert answer.ok, answer.text()
+def page(request: pytest.FixtureRequest, live_service: Live, shared: LivedIn | None) -> Page:
+    """The page of an administrator who is signed in; a new one has opened nothing yet."""
+    if shared is not None:
+        return shared.page
+    stranger: Page = request.getfixturevalue("stranger")
+    begin_session(stranger, live_service)
     return stranger
 
 
 @pytest.fixture
-def home(page: Page) -> Page:
+def home(page: Page, shared: LivedIn | None) -> Page:
     """The same page, at home; a test that begins there uses it."""
-    page.goto("/")
+    if shared is None:
+        page.goto("/")
+    else:
+        visit(page, "/")
     expect(page.get_by_role("heading", name="Jobs")).to_be_visible()
     return page
 
 
 @pytest.fixture
-def submit(live_service: Live) -> Callable[..., dict[str, Any]]:  # noqa: F811
+def submit(live_service: Live) -> Callable[..., dict[str, Any]]:
     """Submits a job over REST."""
 
     def post(**spec: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""No page has a serious fault that axe-core finds, in either theme, with data in all of its panels."""
+"""No page has a serious fault that axe-core finds, in either theme, or goes beyond a phone, with data in all panels."""
 
 import json
 from collections.abc import Callable
@@ -7,8 +7,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, ViewportSize, expect
 
+from tests.e2e.dashboard.lived_in import DESKTOP
+from tests.e2e.dashboard.test_sharing import use
+from tests.support.browser import visit
 from tests.support.live import Live
 from tests.support.scripted import GIB, Agent
 from tests.support.wait import until
@@ -20,7 +23,10 @@ TABS = ("charts", "log", "checkpoints", "machine", "spec")
 GRAVE = {"serious", "critical"}
 ADMINISTRATION = ["/audit", "/people", "/account", "/projects", "/projects/default"]
 #: Pages that axe judges on a phone too.
-AT_A_TOUCH = {"/", "/jobs/1", "/box", "/sharing", "/calendar", "/submit", "/docs"}
+AT_A_TOUCH = {"/", "/jobs/1", "/box", "/sharing", "/calendar", "/submit"}
+#: A narrow one.
+PHONE = ViewportSize(width=360, height=780)
+LONG = "that-is-rather-long-for-a-telephone"
 #: Faults with the places that have them; what fades in is judged as it stays, and what is folded as it unfolds.
 FAULTS = """async (rules) => {
     document.querySelectorAll("details").forEach(each => { each.open = true; });
@@ -62,6 +68,7 @@ def with_theme(page: Page, theme: Literal["dark", "light"]) -> None:
 @pytest.fixture
 def paths(submit: Submit, node: Agent, live_service: Live) -> list[str]:
     """Pages of a service on which something of everything has happened."""
+    use(live_service, useful=6, idle=3, failed=1, lost=0.4)
     post = live_service.client.post
     submit(name="broken", tags=["baseline"], max_retries=0)
     node.start().end(exit_code=1, failed_rank=0, traceback=TRACEBACK)
@@ -70,16 +77,18 @@ def paths(submit: Submit, node: Agent, live_service: Live) -> list[str]:
     first.report(range(50), total_steps=50, train__loss=lambda step: 1 / (1 + step), val__accuracy=0.91)
     first.checkpoint(50, {"model.pt": b"x" * 2000}, val__accuracy=0.91)
     first.output({"plots/loss.png": b"png", "notes.txt": b"hello"})
-    first.write("epoch 1 loss 0.5\n" * 200)
+    first.write("epoch 1 loss 0.5\n" * 200 + "x" * 4000)
     first.end()
     gone = submit(name="gone")
     post(f"/api/v1/jobs/{gone['id']}/cancel").raise_for_status()
-    sweep = submit(name="rates", command=["train.py", "{lr}"], sweep={"parameters": {"lr": [0.1, 0.2]}, "running": 1})
+    sweep = submit(
+        name=f"rates-{LONG}", command=["train.py", "{lr}"], sweep={"parameters": {"lr": [0.1, 0.2]}, "running": 1}
+    )
     trial = node.start()
     trial.report([1], val__accuracy=0.5)
     trial.end()
     node.start().report([1, 2], total_steps=9, val__accuracy=0.7)
-    running = submit(name="running", resources={"gpus": 2}, time_limit="2h", tags=["long"])
+    running = submit(name=f"running-{LONG}", resources={"gpus": 2}, time_limit="2h", tags=["long"])
     second = node.start()
     second.report(range(30), total_steps=90, train__loss=0.3, val__loss="nan")
     for ago_s in (4, 2, 0):
@@ -117,15 +126,21 @@ def paths(submit: Submit, node: Agent, live_service: Live) -> list[str]:
     return ["/", *jobs, *tabs, f"/sweeps/{sweep['number']}", *pages]
 
 
+def opened(page: Page, path: str) -> None:
+    """Go to a page, and wait until all of it is there."""
+    visit(page, path)
+    expect(page.get_by_role("heading").first).to_be_visible()
+    expect(page.get_by_text("…", exact=True)).to_have_count(0)
+
+
 @pytest.mark.timeout(600)
-def test_no_page_has_a_serious_fault(page: Page, paths: list[str]) -> None:
+def test_no_page_has_a_serious_fault_or_goes_beyond_a_phone(page: Page, paths: list[str]) -> None:
+    page.goto("/")
+    expect(page.get_by_role("link", name="REST API")).to_have_attribute("href", "/docs")
     with_theme(page, "light")
-    found = {}
+    found, wide = {}, {}
     for path in paths:
-        page.goto(path)
-        expect(page.get_by_role("heading").first).to_be_visible()
-        page.wait_for_load_state("load")
-        expect(page.get_by_text("…", exact=True)).to_have_count(0)
+        opened(page, path)
         found[path] = faults_in_both_themes(page)
     for path, button in (
         ("/jobs/1", "Rerun"),
@@ -133,41 +148,32 @@ def test_no_page_has_a_serious_fault(page: Page, paths: list[str]) -> None:
         ("/sharing", "What if"),
         ("/people", "Add a user"),
     ):
-        page.goto(path)
+        visit(page, path)
         page.get_by_role("button", name=button).click()
         expect(page.get_by_role("dialog")).to_be_visible()
         found[f"{path} {button}"] = faults_in_both_themes(page)
         page.keyboard.press("Escape")
-    page.get_by_role("button", name="Sign out").click()
-    expect(page.get_by_label("Token")).to_be_visible()
-    found["sign-in"] = faults_in_both_themes(page)
-    page.goto("/api/v1/session/oidc")
-    expect(page.get_by_role("heading", name="You are not signed in")).to_be_visible()
-    found["sign-in refused"] = faults_in_both_themes(page)
-    assert not any(found.values()), json.dumps({path: each for path, each in found.items() if each}, indent=1)
-
-
-def test_every_page_fits_a_phone_and_no_main_one_has_a_serious_fault_there(page: Page, paths: list[str]) -> None:
-    page.set_viewport_size({"width": 390, "height": 844})
-    found, wide = {}, {}
-    for path in [path for path in paths if path != "/nowhere"] + ["/docs"]:
-        page.goto(path)
-        expect(page.get_by_role("heading").first).to_be_visible()
-        if path == "/docs":
-            expect(page.locator(".opblock").first).to_be_visible()
-        page.wait_for_load_state("load")
-        expect(page.get_by_text("…", exact=True)).to_have_count(0)
+    page.set_viewport_size(PHONE)
+    for path in paths:
+        opened(page, path)
         if path in AT_A_TOUCH:
-            found[path] = faults(page)
+            found[f"{path} on a phone"] = faults(page)
         width = page.evaluate("document.documentElement.scrollWidth")
-        if width > 390:
+        if width > PHONE["width"]:
             wide[path] = width
-    assert wide == {}, "pages that go beyond the screen"
-    page.goto("/")
+    visit(page, "/")
     page.get_by_role("button", name="Menu").click()
     expect(page.get_by_role("menuitem", name="Audit")).to_be_visible()
     found["menu"] = faults(page)
     assert page.locator(".top").evaluate("bar => bar.offsetHeight") < 64  # one row
     page.get_by_role("menuitem", name="Sharing").click()
     expect(page.get_by_role("heading", name="Sharing")).to_be_visible()
+    page.set_viewport_size(DESKTOP)
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_label("Token")).to_be_visible()
+    found["sign-in"] = faults_in_both_themes(page)
+    page.goto("/api/v1/session/oidc")
+    expect(page.get_by_role("heading", name="You are not signed in")).to_be_visible()
+    found["sign-in refused"] = faults_in_both_themes(page)
+    assert wide == {}, "pages that go beyond the screen"
     assert not any(found.values()), json.dumps({path: each for path, each in found.items() if each}, indent=1)

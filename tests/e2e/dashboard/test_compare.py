@@ -11,13 +11,15 @@ import httpx
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.e2e.dashboard.lived_in import LivedIn
+from tests.support.browser import visit
 from tests.support.brushes import brush
 from tests.support.live import Live
 from tests.support.scripted import Agent
 from tests.support.wait import until
 from torchyard import wire
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("lived_in")]
 Submit = Callable[..., dict[str, Any]]
 
 
@@ -34,15 +36,18 @@ def uploaded(client: httpx.Client, **files: str) -> str:
     return made
 
 
-@pytest.fixture
-def runs(submit: Submit, node: Agent, live_service: Live) -> list[int]:
+@pytest.fixture(scope="module")
+def runs(lived_in: LivedIn) -> list[int]:
     """Two runs of other code and variables, with curves of their own."""
-    first = uploaded(live_service.client, train__py="lr = 0.1\nprint(lr)\n", same__py="pass\n")
-    second = uploaded(live_service.client, train__py="lr = 0.2\nprint(lr)\n", same__py="pass\n", new__py="new\n")
+    client = lived_in.service.client
+    first = uploaded(client, train__py="lr = 0.1\nprint(lr)\n", same__py="pass\n")
+    second = uploaded(client, train__py="lr = 0.2\nprint(lr)\n", same__py="pass\n", new__py="new\n")
     numbers = []
     for at, code in enumerate((first, second)):
-        job = submit(name=f"run-{at}", code=code, env={"SEED": str(at)}, time_limit=f"{at + 1}h")
-        attempt = node.start()
+        spec = {"name": f"run-{at}", "command": ["train.py"], "code": code, "env": {"SEED": str(at)}}
+        whole = {**spec, "resources": {"gpus": 1}, "time_limit": f"{at + 1}h"}
+        job = client.post("/api/v1/jobs", json=whole).raise_for_status().json()
+        attempt = lived_in.node.start()
         packages = {"numpy": "2.1", "torch": f"2.{12 + at}.0"}
         attempt.environment(wire.Environment(interpreter="/v/bin/python", python="3.11.9", packages=packages))
         attempt.report(range(2000), loss=lambda step, at=at: 2.0 / (1 + step / 100) + at, val__accuracy=0.5 + at / 10)
@@ -52,7 +57,7 @@ def runs(submit: Submit, node: Agent, live_service: Live) -> list[int]:
 
 
 def test_curves_table_and_differences(page: Page, runs: list[int], tmp_path: Path) -> None:
-    page.goto(f"/compare?jobs={runs[0]}")
+    visit(page, f"/compare?jobs={runs[0]}")
     page.get_by_label("Numbers of jobs to add").fill(f"{runs[1]}, 4711")
     page.get_by_role("button", name="Add", exact=True).click()
     expect(page.get_by_text("No job that you may see has the number 4711.")).to_be_visible()
@@ -121,7 +126,7 @@ def test_brushes_of_parallel_coordinates_choose_runs(page: Page, submit: Submit,
         attempt.report(range(4), loss=lambda step, at=at: float(at + abs(step - 2)))
         attempt.end()
         numbers.append(str(job["number"]))
-    page.goto(f"/compare?jobs={','.join(numbers)}")
+    visit(page, f"/compare?jobs={','.join(numbers)}")
     panel = page.get_by_role("region", name="Runs compared")
     expect(panel.get_by_role("group")).to_have_count(3)
     status, rows = panel.get_by_role("status"), page.locator("table.runs tbody tr")
@@ -142,7 +147,7 @@ def test_brushes_of_parallel_coordinates_choose_runs(page: Page, submit: Submit,
 
 
 def test_a_run_is_hidden_and_left_out(page: Page, runs: list[int]) -> None:
-    page.goto(f"/compare?jobs={runs[0]},{runs[1]}&metrics=loss")
+    visit(page, f"/compare?jobs={runs[0]},{runs[1]}&metrics=loss")
     expect(page.locator("figure.runs-chart")).to_have_count(1)
     page.get_by_label(f"Show run {runs[0]}").uncheck()
     expect(page.locator("tr[data-hidden]")).to_have_count(1)
@@ -159,7 +164,7 @@ def test_a_rerun_shows_its_code_and_what_it_has_changed(
     again = live_service.client.post(f"/api/v1/jobs/{runs[0]}/rerun", json={"changes": changes}).raise_for_status()
     packages = {"scipy": "1.14", "torch": "2.12.0"}
     node.start().environment(wire.Environment(interpreter="/v/bin/python", python="3.12.1", packages=packages))
-    page.goto(f"/jobs/{again.json()['number']}/spec")
+    visit(page, f"/jobs/{again.json()['number']}/spec")
     changed = page.get_by_role("region", name=f"Changed since job {runs[0]}")
     expect(changed.locator("dt")).to_have_text(["time_limit"])
     expect(changed.locator("del")).to_be_visible()

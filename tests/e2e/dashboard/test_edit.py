@@ -8,22 +8,25 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.e2e.dashboard.test_accessibility import faults
+from tests.support.browser import visit
 from tests.support.live import Live
 from tests.support.scripted import Agent
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("lived_in")]
 Submit = Callable[..., dict[str, Any]]
 
 
 def _opened(page: Page, job: dict[str, Any]) -> Locator:
-    page.goto(f"/jobs/{job['number']}")
+    visit(page, f"/jobs/{job['number']}")
     page.get_by_role("button", name="Edit", exact=True).click()
     return page.get_by_role("dialog", name=f"Edit job {job['number']}")
 
 
 def test_a_waiting_job_is_edited_and_complaints_stand_at_their_fields(
-    page: Page, submit: Submit, live_service: Live
+    page: Page, submit: Submit, node: Agent, live_service: Live
 ) -> None:
+    submit(name="holder", resources={"gpus": 4})
+    node.start()
     job = submit(name="resnet", tags=["a"], time_limit="4h")
     dialog = _opened(page, job)
     limit, name = dialog.get_by_label("Time limit"), dialog.get_by_label("Name")

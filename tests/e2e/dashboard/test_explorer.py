@@ -6,16 +6,24 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.e2e.dashboard.lived_in import DESKTOP, begin_session
+from tests.e2e.dashboard.test_accessibility import PHONE, faults
 from tests.support.live import Live
 
 pytestmark = pytest.mark.browser
 Submit = Callable[..., dict[str, Any]]
 
 
-def test_every_operation_is_listed_and_shows_its_example(stranger: Page, live_service: Live) -> None:
+def test_every_operation_is_listed_and_a_request_is_sent_with_the_session(
+    stranger: Page, live_service: Live, submit: Submit
+) -> None:
     paths = live_service.client.get("/openapi.json").raise_for_status().json()["paths"]
     stranger.goto("/docs")
     expect(stranger.locator(".opblock")).to_have_count(sum(map(len, paths.values())))
+    stranger.set_viewport_size(PHONE)
+    assert stranger.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    assert faults(stranger) == []
+    stranger.set_viewport_size(DESKTOP)
     submission = stranger.locator("#operations-jobs-jobs_submit_job")
     submission.locator(".opblock-summary").click()
     expect(submission.get_by_text("Submit a job, or a sweep of many").first).to_be_visible()
@@ -23,22 +31,12 @@ def test_every_operation_is_listed_and_shows_its_example(stranger: Page, live_se
     submission.locator(".opblock-section-request-body .examples-select-element").select_option("sweep")
     expect(submission.locator(".opblock-section-request-body").get_by_text("rates")).to_be_visible()
 
-
-@pytest.mark.usefixtures("home")
-def test_a_request_is_sent_with_the_session(page: Page, submit: Submit) -> None:
     submit(name="tried")
-    page.get_by_role("link", name="REST API").click()
-    operation = page.locator("#operations-jobs-jobs_list_jobs")
+    begin_session(stranger, live_service)
+    operation = stranger.locator("#operations-jobs-jobs_list_jobs")
     operation.locator(".opblock-summary").click()
     operation.get_by_role("button", name="Try it out").click()
     operation.get_by_role("button", name="Execute").click()
     answer = operation.locator(".live-responses-table")
     expect(answer.locator(".response-col_status").last).to_contain_text("200")
     expect(answer.get_by_text("tried").first).to_be_visible()
-
-
-def test_a_phone_shows_it_without_scrolling_sideways(stranger: Page) -> None:
-    stranger.set_viewport_size({"width": 390, "height": 844})
-    stranger.goto("/docs")
-    expect(stranger.locator(".opblock").first).to_be_visible()
-    assert stranger.evaluate("document.documentElement.scrollWidth") <= 390

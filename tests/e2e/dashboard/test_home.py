@@ -16,7 +16,8 @@ from tests.support.live import Live
 from tests.support.scripted import GIB, Agent
 from torchyard import home
 
-pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("home")]
+pytestmark = pytest.mark.browser
+AT_HOME = pytest.mark.usefixtures("home")
 Submit = Callable[..., dict[str, Any]]
 RUNS, MOVES = 400, 60
 #: Collects what changes in the lanes, apart from the tip.
@@ -43,7 +44,7 @@ def test_lanes_show_past_present_and_future(page: Page, submit: Submit, node: Ag
     span = {"starts_at": begins.isoformat(), "ends_at": (begins + timedelta(minutes=30)).isoformat()}
     reserved = {"name": "demo", "gpus": 1, "users": [running["user"]], **span}
     live_service.client.post("/api/v1/reservations", json=reserved).raise_for_status()
-    page.reload()
+    page.goto("/")
     lanes = page.get_by_role("group", name="GPU ")
     expect(lanes).to_have_count(4)
     bars = lanes.first.get_by_role("link")
@@ -64,14 +65,7 @@ def test_lanes_show_past_present_and_future(page: Page, submit: Submit, node: Ag
     expect(page.get_by_role("heading", name=r"running")).to_be_visible()
 
 
-def test_an_empty_home_fits_a_phone(page: Page) -> None:
-    page.set_viewport_size({"width": 390, "height": 844})
-    page.reload()
-    expect(page.get_by_role("heading", name="No node has joined")).to_be_visible()
-    expect(page.get_by_role("heading", name="Nothing has been submitted yet")).to_be_visible()
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-
-
+@AT_HOME
 def test_mine_and_what_needs_attention(page: Page, submit: Submit, node: Agent) -> None:
     mine = page.get_by_role("region", name="Mine")
     attention = page.get_by_role("region", name="Needs attention")
@@ -111,7 +105,7 @@ def test_a_run_that_hangs_idle_and_a_broken_silent_full_node_are_marked(
         tx.execute(update(Attempt).values(hung_us=now, started_us=now - 3_600_000_000))
         tx.execute(update(Node).values(disk_floor=2000 * GIB))
         tx.execute(update(Device).where(Device.index == 3).values(unusable="in quarantine: row remap failed"))
-    page.reload()
+    page.goto("/")
     attention = page.get_by_role("region", name="Needs attention")
     expect(attention.locator("[data-kind=hung]")).to_contain_text("stuck")
     expect(attention.locator("[data-kind=idle]")).to_contain_text(f"has used no GPU for {IDLE_MINUTES} minutes")
@@ -133,7 +127,7 @@ def test_a_run_that_hangs_idle_and_a_broken_silent_full_node_are_marked(
 
 def test_lanes_follow_and_mark_what_is_out_of_use(page: Page, submit: Submit, node: Agent, live_service: Live) -> None:
     page.clock.install()
-    page.reload()
+    page.goto("/")
     lanes = page.get_by_role("group", name="GPU ")
     expect(lanes).to_have_count(4)
     submit(name="resnet")
@@ -160,6 +154,7 @@ def test_lanes_follow_and_mark_what_is_out_of_use(page: Page, submit: Submit, no
     expect(page.get_by_role("list", name="People")).to_contain_text("draining, maintenance")
 
 
+@AT_HOME
 def test_below_each_lane_is_how_busy_its_device_was(page: Page, node: Agent) -> None:
     for ago_s in (1200, 2, 0):
         node.sample({"gpu.0.utilization": 87.0, "gpu.0.memory_used": 40.0 * GIB}, ago_s=ago_s)
@@ -229,7 +224,7 @@ def test_the_lanes_of_a_busy_day_are_smooth(page: Page, submit: Submit, node: Ag
                 for each in device
             ],
         )
-    page.reload()
+    page.goto("/")
     page.get_by_role("button", name="24 h", exact=True).click()
     bars = page.locator("a.lane-bar")
     expect(bars).to_have_count(4 * RUNS + 1)

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from tests.support.browser import visit
 from tests.support.live import Live
 from tests.support.scripted import GIB, Agent
 from torchyard import wire
 from torchyard.failures import recognition
 from torchyard.wire import Action, RankExit, ResultKind, Root
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("lived_in")]
 Submit = Callable[..., dict[str, Any]]
 
 #: How many pixels of a canvas have a colour: lines have one, axes and grid are nearly grey.
@@ -37,7 +38,7 @@ def chart(page: Page, title: str) -> Locator:
 def test_each_tab_has_an_address_and_the_keyboard_reaches_all(page: Page, submit: Submit, node: Agent) -> None:
     job = submit(name="tabbed")
     node.start()
-    page.goto(f"/jobs/{job['number']}")
+    visit(page, f"/jobs/{job['number']}")
     expect(page.get_by_role("tab", name="Overview")).to_have_attribute("aria-selected", "true")
     page.get_by_role("tab", name="Overview").focus()
     for tab in ("Charts", "Log", "Checkpoints", "Machine", "Spec"):
@@ -51,7 +52,7 @@ def test_each_tab_has_an_address_and_the_keyboard_reaches_all(page: Page, submit
     expect(page.get_by_role("tab", name="Spec")).to_have_attribute("aria-selected", "true")
     page.reload()
     expect(page.get_by_role("region", name="Spec")).to_be_visible()
-    page.goto(f"/jobs/{job['number']}/nowhere")
+    visit(page, f"/jobs/{job['number']}/nowhere")
     page.get_by_role("link", name="To its overview").click()
     expect(page.get_by_role("tab", name="Overview")).to_have_attribute("aria-selected", "true")
 
@@ -61,7 +62,7 @@ def test_chosen_tab_is_in_sight_on_a_phone(page: Page, node: Agent, submit: Subm
     node.start()
     page.set_viewport_size({"width": 390, "height": 844})
     for path, tab in (("/spec", "Spec"), ("", "Overview")):
-        page.goto(f"/jobs/{job['number']}{path}")
+        visit(page, f"/jobs/{job['number']}{path}")
         chosen = page.get_by_role("tab", name=tab)
         expect(chosen).to_have_attribute("aria-selected", "true")
         expect(chosen).to_be_in_viewport(ratio=1)
@@ -71,7 +72,7 @@ def test_chosen_tab_is_in_sight_on_a_phone(page: Page, node: Agent, submit: Subm
 def test_charts_draw_and_grow(page: Page, submit: Submit, node: Agent) -> None:
     job = submit(name="curves")
     attempt = node.start()
-    page.goto(f"/jobs/{job['number']}/charts")
+    visit(page, f"/jobs/{job['number']}/charts")
     expect(page.get_by_text("No metrics yet.")).to_be_visible()
     attempt.report(range(100), total_steps=400, train__loss=lambda step: 5 / (1 + step), val__loss=1.5, lr=0.1)
     loss = chart(page, "loss")
@@ -92,7 +93,7 @@ def test_a_run_has_one_duration_and_one_end(page: Page, submit: Submit, node: Ag
     job = submit(name="timed")
     attempt = node.start()
     attempt.end(ended_us=attempt.started_us + 100_000_000)
-    page.goto(f"/jobs/{job['number']}")
+    visit(page, f"/jobs/{job['number']}")
     expect(page.locator(".facts div").filter(has_text="Ran").locator("dd")).to_have_text("1m 40s")
     states = page.get_by_role("list", name="States").get_by_role("listitem")
     expect(states.filter(has_text="running")).to_contain_text("1m 40s")
@@ -104,7 +105,7 @@ def test_points_that_are_missing_are_told(page: Page, submit: Submit, node: Agen
     job = submit(name="full")
     attempt = node.start()
     attempt.report(range(10), loss=1.0)
-    page.goto(f"/jobs/{job['number']}/charts")
+    visit(page, f"/jobs/{job['number']}/charts")
     expect(chart(page, "loss")).to_be_visible()
     expect(page.get_by_text("metrics lost")).not_to_be_visible()
     attempt.report(range(10, 12), lost=66, loss=1.0)
@@ -116,7 +117,7 @@ def test_charts_switch_scale_axis_and_smoothing(page: Page, submit: Submit, node
     job = submit(name="noisy")
     attempt = node.start()
     attempt.report(range(51), loss=lambda step: "nan" if step == 25 else 1 + step % 3)
-    page.goto(f"/jobs/{job['number']}/charts")
+    visit(page, f"/jobs/{job['number']}/charts")
     figure = chart(page, "loss")
     slider = page.get_by_role("slider", name="Smoothing")
     slider.focus()
@@ -135,7 +136,7 @@ def test_charts_switch_scale_axis_and_smoothing(page: Page, submit: Submit, node
 def test_keys_zoom_move_and_read_a_chart(page: Page, submit: Submit, node: Agent) -> None:
     job = submit(name="keys")
     node.start().report(range(51), loss=lambda step: step % 3, val__loss=2.0)
-    page.goto(f"/jobs/{job['number']}/charts")
+    visit(page, f"/jobs/{job['number']}/charts")
     figure = chart(page, "loss")
     canvas, said = figure.get_by_role("group", name="Chart of loss, val/loss"), figure.get_by_role("status")
     canvas.focus()
@@ -159,7 +160,7 @@ def test_ranks_are_lines_or_a_band(page: Page, submit: Submit, node: Agent) -> N
     attempt = node.start()
     for rank in range(4):
         attempt.report(range(10), rank=rank, loss=float(rank))
-    page.goto(f"/jobs/{job['number']}/charts")
+    visit(page, f"/jobs/{job['number']}/charts")
     lines = chart(page, "loss").locator("li")
     expect(lines).to_have_count(4)
     page.get_by_role("button", name="Band of ranks").click()
@@ -178,7 +179,7 @@ def test_charts_are_in_sections_and_how_they_are_shown_stands_in_the_address(
     attempt = node.start()
     values = {f"layers__{n}__norm": 1.0 + n for n in range(12)}
     attempt.report(range(20), train__loss=2.0, val__loss=1.5, lr=0.1, memory_peak__rank0=2.0 * GIB, **values)
-    page.goto(f"/jobs/{job['number']}/charts")
+    visit(page, f"/jobs/{job['number']}/charts")
     sections = page.locator(".chart-section h3")
     expect(sections).to_have_text(["Losses and accuracies", "layers", "Other metrics", "System"])
     expect(chart(page, "memory_peak/rank0")).to_have_count(0)
@@ -221,7 +222,7 @@ def test_the_log_is_followed_until_one_scrolls_up(page: Page, submit: Submit, no
     attempt = node.start()
     attempt.write("".join(f"line {n}\n" for n in range(300)) + "\x1b[31mred\x1b[0m\n")
     attempt.write("the other rank\n", rank=1)
-    page.goto(f"/jobs/{job['number']}/log")
+    visit(page, f"/jobs/{job['number']}/log")
     log = page.get_by_role("log")
     expect(log).to_contain_text("red")
     expect(page.get_by_text("following")).to_be_visible()
@@ -245,7 +246,7 @@ def test_a_long_log_begins_at_its_end_and_goes_back(page: Page, submit: Submit, 
     job = submit(name="long")
     attempt = node.start()
     attempt.write("".join(f"{n:07d} {'é' * 20}\n" for n in range(10_000)))
-    page.goto(f"/jobs/{job['number']}/log")
+    visit(page, f"/jobs/{job['number']}/log")
     log = page.get_by_role("log")
     expect(log).to_contain_text("0009999")
     assert page.locator(".log-line").count() < 200
@@ -263,7 +264,7 @@ def test_a_checkpoint_can_be_downloaded_and_rerun(
     attempt.checkpoint(20, {"state.pt": b"twenty" * 1000}, val__accuracy=0.8)
     attempt.output({"figures/loss.txt": b"lower"})
     attempt.end()
-    page.goto(f"/jobs/{job['number']}")
+    visit(page, f"/jobs/{job['number']}")
     with page.expect_download() as download:
         page.get_by_role("link", name="figures/loss.txt").click()
     download.value.save_as(tmp_path / "loss.txt")
@@ -292,7 +293,7 @@ def test_a_checkpoint_can_be_downloaded_and_rerun(
 def test_cancel_is_asked_twice_and_rerun_starts_anew(page: Page, submit: Submit, node: Agent) -> None:
     job = submit(name="short-lived")
     attempt = node.start()
-    page.goto(f"/jobs/{job['number']}")
+    visit(page, f"/jobs/{job['number']}")
     page.get_by_role("button", name="Checkpoint now").click()
     node.ordered(Action.CHECKPOINT)
     page.get_by_role("button", name="Cancel").click()
@@ -318,7 +319,7 @@ def test_a_failed_job_begins_with_its_traceback(page: Page, submit: Submit, node
     ranks = [RankExit(rank=1, exit_code=3, ended_us=attempt.started_us)]
     traceback = "Traceback (most recent call last):\n  …\nValueError: the label 11 is out of range"
     attempt.end(exit_code=1, ranks=ranks, failed_rank=1, traceback=traceback, kind=ResultKind.EXITED)
-    page.goto(f"/jobs/{job['number']}")
+    visit(page, f"/jobs/{job['number']}")
     failure = page.get_by_role("region", name="Failure")
     expect(failure).to_contain_text("rank 1")
     expect(failure).to_contain_text("exit code 3")
@@ -333,7 +334,7 @@ def test_the_exception_is_the_headline_of_a_failure_and_the_advice_follows(
     raised = "torch.OutOfMemoryError: CUDA out of memory."
     traceback = f'Traceback (most recent call last):\n  File "train.py", line 3\n{raised}'
     node.start().end(exit_code=1, failed_rank=0, traceback=traceback, fingerprint="out-of-memory")
-    page.goto(f"/jobs/{job['number']}")
+    visit(page, f"/jobs/{job['number']}")
     failure = page.get_by_role("region", name="Failure")
     expect(failure.locator(".failure-message")).to_have_text(raised)
     advice = recognition.advice("out-of-memory")
@@ -351,7 +352,7 @@ def test_an_overview_tells_how_the_training_goes_and_where_its_time_went(
     )
     attempt.report([10], train__loss=2.5, val__accuracy=0.125, data_wait=0.25)
     attempt.end(ended_us=attempt.started_us + 100_000_000)
-    page.goto(f"/jobs/{job['number']}")
+    visit(page, f"/jobs/{job['number']}")
     cards = page.get_by_role("region", name="Metrics").get_by_role("link")
     expect(cards.nth(0)).to_contain_text("val/accuracy0.1250highest 0.4500")
     expect(cards.nth(1)).to_contain_text("train/loss2.500lowest 1.750")
@@ -366,7 +367,7 @@ def test_a_waiting_job_says_why_and_can_be_held(page: Page, submit: Submit, node
     submit(name="holder", resources={"gpus": 4})
     node.start()
     job = submit(name="waiter", resources={"gpus": 2})
-    page.goto(f"/jobs/{job['number']}")
+    visit(page, f"/jobs/{job['number']}")
     why = page.get_by_role("region", name="Why")
     expect(why).to_contain_text("GPU")
     page.get_by_role("button", name="Hold").click()
@@ -383,21 +384,21 @@ def test_telemetry_is_charted(page: Page, submit: Submit, node: Agent) -> None:
     attempt = node.start()
     for ago in range(40, 0, -2):
         node.sample({"gpu.0.utilization": 50.0 + ago, "memory.used": 2.0 * GIB}, attempt, ago_s=ago)
-    page.goto(f"/jobs/{job['number']}/machine")
+    visit(page, f"/jobs/{job['number']}/machine")
     figure = chart(page, "GPU utilisation")
     expect(figure.locator("li")).to_have_text("GPU 0 52 %")
     page.wait_for_function(f"canvas => ({COLOURED})(canvas) > 30", arg=figure.locator("canvas").element_handle())
 
 
 def test_an_unknown_job_is_said_to_be_unknown(page: Page) -> None:
-    page.goto("/jobs/4711")
+    visit(page, "/jobs/4711")
     expect(page.get_by_role("alert")).to_contain_text("4711")
 
 
 def test_a_training_that_is_not_saved_or_not_exact_says_so(page: Page, submit: Submit, node: Agent) -> None:
     job = submit(name="careless")
     attempt = node.start()
-    page.goto(f"/jobs/{job['number']}")
+    visit(page, f"/jobs/{job['number']}")
     expect(page.locator(".job-title")).to_contain_text("running")
     expect(page.locator(".job-warning")).to_have_count(0)
     attempt.note(wire.NoteKind.CHECKPOINT_FAILED, "no space left on device", step=40)
@@ -431,7 +432,7 @@ def test_files_that_the_job_wrote_are_a_tree_to_download_from(page: Page, submit
     )
     attempt.written(report, weights, word)
     attempt.end()
-    page.goto(f"/jobs/{job['number']}")
+    visit(page, f"/jobs/{job['number']}")
     panel = page.get_by_role("region", name="Outputs")
     expect(panel.locator(".panel-tools")).to_contain_text("3 files, 3.0 GiB")
     expect(panel.locator("h3")).to_have_text(["Working folder", "Beside the working folder (../)"])
@@ -456,7 +457,7 @@ def test_the_files_of_a_job_are_discarded_and_the_page_says_so(page: Page, submi
     attempt.report(range(20), loss=0.25)
     attempt.write("a word\n")
     attempt.output({"result.txt": b"x" * 2048})
-    page.goto(f"/jobs/{job['number']}/log")
+    visit(page, f"/jobs/{job['number']}/log")
     expect(page.get_by_role("log")).to_contain_text("a word")
     expect(page.get_by_role("button", name="Discard files")).to_have_count(0)
     attempt.end()

@@ -29,18 +29,34 @@ def sign_in(page: Page, service: Live) -> None:
     page.goto(f"/#login={code}")
 
 
-def test_browser_that_prefers_chinese_gets_it(chinese: Page, live_service: Live, node: Agent, submit: Submit) -> None:
-    job = submit(name="mnist")
-    node.start().report(range(20), total_steps=50, train__loss=0.5)
+def test_browser_that_prefers_chinese_gets_it_and_reads_why_a_job_waits_or_runs(
+    chinese: Page, live_service: Live, node: Agent, submit: Submit
+) -> None:
+    holder, waiter = submit(name="holder", resources={"gpus": 4}), submit(name="waiter")
+    run = node.start()
+    run.report(range(20), total_steps=50, train__loss=0.5)
     sign_in(chinese, live_service)
     expect(chinese.get_by_role("navigation").get_by_role("link", name="首页")).to_be_visible()
     expect(chinese.get_by_text("等待中").first).to_be_visible()
     assert chinese.evaluate(LANGUAGE) == "zh-CN"
-    chinese.goto(f"/jobs/{job['number']}")
+    why = chinese.get_by_role("region", name="原因")
+    chinese.get_by_role("table").get_by_role("link", name="waiter").click()
+    expect(why).to_contain_text(f"作业 {waiter['number']} 排在第 1 位")
+    expect(why).to_contain_text("作业需要 1 个")
+    expect(why).to_contain_text(f"其余被作业 {holder['number']}")
+    why.get_by_role("link").filter(has_text="holder").click()
+    expect(why).to_contain_text(f"作业 {holder['number']} 自 ")
+    expect(why).to_contain_text("起在节点")
     expect(chinese.get_by_text("运行中").first).to_be_visible()
     expect(chinese.get_by_text("检查点").first).to_be_visible()
+    expect(chinese.locator(".events")).to_contain_text("正在准备代码和环境")
     assert "年" in str(chinese.locator("time").first.get_attribute("title"))
     assert faults(chinese) == []
+    run.end(exit_code=1, fingerprint="out-of-memory")
+    expect(chinese.get_by_role("region", name="失败原因")).to_contain_text("GPU 显存不足")
+    expect(chinese.get_by_role("region", name="失败原因")).to_contain_text("退出码 1")
+    expect(chinese.locator(".events")).to_contain_text("GPU 显存不足")
+    expect(chinese.locator(".stage-name").first).to_have_text("受理请求")
 
 
 def test_chosen_language_stays(chinese: Page, live_service: Live) -> None:
@@ -48,9 +64,7 @@ def test_chosen_language_stays(chinese: Page, live_service: Live) -> None:
     expect(chinese.get_by_role("button", name="登录")).to_be_visible()
     chinese.get_by_role("button", name="English").press("Enter")
     expect(chinese.get_by_role("button", name="Sign in")).to_be_visible()
-    sign_in(chinese, live_service)
-    expect(chinese.get_by_role("heading", name="Jobs")).to_be_visible()
-    chinese.reload()
+    sign_in(chinese, live_service)  # loads the page anew
     expect(chinese.get_by_role("heading", name="Jobs")).to_be_visible()
     assert chinese.evaluate(LANGUAGE) == "en"
     chinese.set_viewport_size({"width": 390, "height": 844})
@@ -68,26 +82,3 @@ def test_english_loads_no_other_language(stranger: Page) -> None:
     assert stranger.evaluate(LANGUAGE) == "en"
     assert any(".js" in url for url in loaded)
     assert not [url for url in loaded if "zh-CN" in url]
-
-
-def test_why_a_job_waits_or_runs_is_told_in_chinese(
-    chinese: Page, live_service: Live, node: Agent, submit: Submit
-) -> None:
-    holder, waiter = submit(name="holder", resources={"gpus": 4}), submit(name="waiter")
-    run = node.start()
-    sign_in(chinese, live_service)
-    expect(chinese.get_by_text("等待中").first).to_be_visible()
-    why = chinese.get_by_role("region", name="原因")
-    chinese.goto(f"/jobs/{waiter['number']}")
-    expect(why).to_contain_text(f"作业 {waiter['number']} 排在第 1 位")
-    expect(why).to_contain_text("作业需要 1 个")
-    expect(why).to_contain_text(f"其余被作业 {holder['number']}")
-    chinese.goto(f"/jobs/{holder['number']}")
-    expect(why).to_contain_text(f"作业 {holder['number']} 自 ")
-    expect(why).to_contain_text("起在节点")
-    expect(chinese.locator(".events")).to_contain_text("正在准备代码和环境")
-    run.end(exit_code=1, fingerprint="out-of-memory")
-    expect(chinese.get_by_role("region", name="失败原因")).to_contain_text("GPU 显存不足")
-    expect(chinese.get_by_role("region", name="失败原因")).to_contain_text("退出码 1")
-    expect(chinese.locator(".events")).to_contain_text("GPU 显存不足")
-    expect(chinese.locator(".stage-name").first).to_have_text("受理请求")

@@ -9,17 +9,18 @@ from playwright.sync_api import Locator, Page, expect
 from sqlalchemy import insert, select, update
 
 from service.db.models import Attempt, LogStream
+from tests.support.browser import visit
 from tests.support.live import Live
 from tests.support.scripted import Agent
 from torchyard.ids import AttemptId
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("lived_in")]
 Submit = Callable[..., dict[str, Any]]
 LINES = 1_000_000
 
 
 def _log(page: Page, number: int) -> Locator:
-    page.goto(f"/jobs/{number}/log")
+    visit(page, f"/jobs/{number}/log")
     return page.get_by_role("log")
 
 

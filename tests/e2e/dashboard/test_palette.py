@@ -8,12 +8,15 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.e2e.dashboard.test_accessibility import faults
+from tests.support.scripted import Agent
 
-pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("home")]
+pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("lived_in", "home")]
 Submit = Callable[..., dict[str, Any]]
 
 
-def test_jobs_pages_and_actions_are_found_by_name(page: Page, submit: Submit) -> None:
+def test_jobs_pages_and_actions_are_found_by_name(page: Page, submit: Submit, node: Agent) -> None:
+    submit(name="holder", resources={"gpus": 4})
+    node.start()
     job = submit(name="digits-ddp")
     submit(name="other")
     page.keyboard.press("Control+k")

@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 from sqlalchemy import insert, select
 
 from service.db.models import Secret, SecretUse
+from tests.support.browser import visit
 from tests.support.live import Live
 from tests.support.scripted import Agent
 
@@ -27,7 +28,7 @@ def row(page: Page, name: str) -> Any:
     return page.get_by_role("row").filter(has=page.get_by_role("rowheader", name=name))
 
 
-@pytest.mark.usefixtures("home")
+@pytest.mark.usefixtures("lived_in", "home")
 def test_an_administrator_looks_after_people(page: Page, submit: Submit, node: Agent, live_service: Live) -> None:
     page.get_by_role("link", name="People").click()
     page.get_by_role("button", name="Add a user").click()
@@ -64,12 +65,13 @@ def test_an_administrator_looks_after_people(page: Page, submit: Submit, node: A
     expect(page.get_by_role("button", name=f"Block {own}")).to_have_count(0)
 
 
+@pytest.mark.usefixtures("lived_in")
 def test_tokens_and_secrets_are_ones_own(stranger: Page, submit: Submit, live_service: Live) -> None:
     page = stranger
-    live_service.client.post("/api/v1/users", json={"name": "ada"}).raise_for_status()
-    sign_in(page, live_service, "ada")
+    live_service.client.post("/api/v1/users", json={"name": "bea"}).raise_for_status()
+    sign_in(page, live_service, "bea")
     expect(page.get_by_role("link", name="People")).to_have_count(0)
-    page.get_by_role("link", name="ada").click()
+    page.get_by_role("link", name="bea").click()
     page.get_by_role("button", name="New token").click()
     expect(page.get_by_label("It may").locator("option")).to_have_count(2)
     page.get_by_label("Name").fill("laptop")
@@ -92,7 +94,7 @@ def test_tokens_and_secrets_are_ones_own(stranger: Page, submit: Submit, live_se
     page.get_by_label("Name").fill("WANDB_API_KEY")
     page.get_by_label("Value").fill("hush-hush")
     page.get_by_role("button", name="Set it").click()
-    expect(row(page, "WANDB_API_KEY")).to_contain_text("ada")
+    expect(row(page, "WANDB_API_KEY")).to_contain_text("bea")
     expect(row(page, "WANDB_API_KEY")).to_contain_text("never")
     job = submit(name="logs-there")
     with live_service.context.db.write() as tx:
@@ -110,9 +112,9 @@ def test_tokens_and_secrets_are_ones_own(stranger: Page, submit: Submit, live_se
     expect(row(page, "WANDB_API_KEY")).to_have_count(0)
 
 
-@pytest.mark.usefixtures("home")
+@pytest.mark.usefixtures("lived_in", "home")
 def test_a_project_has_members_access_quotas_secrets_and_accounts(page: Page, live_service: Live) -> None:
-    live_service.client.post("/api/v1/users", json={"name": "ada"}).raise_for_status()
+    live_service.client.post("/api/v1/users", json={"name": "cleo"}).raise_for_status()
     page.get_by_role("link", name="Projects").click()
     page.get_by_role("button", name="New project").click()
     page.get_by_label("Name").fill("vision")
@@ -122,9 +124,9 @@ def test_a_project_has_members_access_quotas_secrets_and_accounts(page: Page, li
     page.get_by_label("Jobs are read by").select_option("everyone")
     page.get_by_label("Jobs start over").select_option("off")
     page.get_by_role("button", name="Add a member").click()
-    page.get_by_label("User").select_option("ada")
+    page.get_by_label("User").select_option("cleo")
     page.get_by_role("button", name="Add", exact=True).click()
-    page.get_by_label("Role of ada").select_option("administrator")
+    page.get_by_label("Role of cleo").select_option("administrator")
     quotas = page.get_by_role("region", name="Quotas")
     quotas.get_by_role("button", name="Edit").click()
     page.get_by_label("Storage").fill("2TiB")
@@ -145,26 +147,31 @@ def test_a_project_has_members_access_quotas_secrets_and_accounts(page: Page, li
     with live_service.as_token(secret) as program:
         assert program.get("/api/v1/settings").json()["user"]["name"] == "ci"
     found = {each["name"]: each for each in live_service.client.get("/api/v1/projects").json()}["vision"]
-    assert (found["submitters"], found["visibility"], found["roles"]["ada"]) == ("members", "everyone", "administrator")
+    assert (found["submitters"], found["visibility"], found["roles"]["cleo"]) == (
+        "members",
+        "everyone",
+        "administrator",
+    )
     assert found["restarts"] is False
 
 
+@pytest.mark.usefixtures("lived_in")
 def test_others_read_a_project_and_its_administrators_change_it(stranger: Page, live_service: Live) -> None:
     client = live_service.client
-    for name in ("ada", "eve"):
+    for name in ("dora", "eve"):
         client.post("/api/v1/users", json={"name": name}).raise_for_status()
-    client.put("/api/v1/projects/default/members/ada", json={"role": "administrator"}).raise_for_status()
+    client.put("/api/v1/projects/default/members/dora", json={"role": "administrator"}).raise_for_status()
     sign_in(stranger, live_service, "eve")
-    stranger.goto("/projects/default")
+    visit(stranger, "/projects/default")
     expect(stranger.get_by_role("region", name="Members")).to_contain_text("administrator")
     expect(stranger.get_by_role("button", name=re.compile("Add|Edit|New|Remove"))).to_have_count(0)
     expect(stranger.get_by_label("Who submits")).to_have_count(0)
-    stranger.goto("/people")
+    visit(stranger, "/people")
     expect(stranger.get_by_text("Administrators see here")).to_be_visible()
     stranger.get_by_role("button", name="Sign out").click()
     expect(stranger.get_by_label("Token")).to_be_visible()
-    sign_in(stranger, live_service, "ada")
-    stranger.goto("/projects/default")
+    sign_in(stranger, live_service, "dora")
+    visit(stranger, "/projects/default")
     stranger.get_by_role("button", name="Add a member").click()
     stranger.get_by_label("User").select_option("eve")
     stranger.get_by_role("button", name="Add", exact=True).click()
@@ -176,7 +183,7 @@ def test_others_read_a_project_and_its_administrators_change_it(stranger: Page, 
     expect(stranger.locator(".notice")).to_have_count(0)
 
 
-@pytest.mark.usefixtures("home")
+@pytest.mark.usefixtures("lived_in", "home")
 def test_an_administrator_pauses_and_announces(page: Page, live_service: Live) -> None:
     page.get_by_role("link", name="The box").click()
     page.get_by_role("button", name="Pause the queue").click()

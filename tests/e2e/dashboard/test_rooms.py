@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.e2e.dashboard.lived_in import begin_session
+from tests.support.browser import visit
 from tests.support.live import Live
 from tests.support.scripted import GIB, Agent, agent
 from torchyard.wire import DeviceKind
@@ -18,6 +20,7 @@ Submit = Callable[..., dict[str, Any]]
 ANIMATED = "() => document.getAnimations().map(each => each.effect.getComputedTiming().endTime)"
 
 
+@pytest.mark.usefixtures("lived_in")
 def test_a_token_signs_in_and_out(stranger: Page, live_service: Live) -> None:
     stranger.goto("/box")
     stranger.get_by_label("Token").fill("ty_wrong")
@@ -31,15 +34,19 @@ def test_a_token_signs_in_and_out(stranger: Page, live_service: Live) -> None:
     assert stranger.context.cookies() == []
 
 
-@pytest.mark.usefixtures("home")
-def test_a_session_that_ends_elsewhere_asks_to_sign_in(page: Page) -> None:
-    expect(page.get_by_text("Nothing has been submitted yet")).to_be_visible()
+@pytest.mark.usefixtures("lived_in")
+def test_a_session_that_ends_elsewhere_asks_to_sign_in(stranger: Page, live_service: Live) -> None:
+    page = stranger
+    begin_session(page, live_service)
+    page.goto("/")
+    expect(page.get_by_role("region", name="Jobs")).to_be_visible()
     page.get_by_role("combobox", name="Search").focus()
     page.context.clear_cookies()
     page.keyboard.type("anything")  # asks the service, unless the page has asked by itself and the field is gone
     expect(page.get_by_label("Token")).to_be_visible()
 
 
+@pytest.mark.usefixtures("lived_in")
 def test_a_sign_in_link_leaves_no_code_in_the_address(stranger: Page, live_service: Live) -> None:
     code = live_service.client.post("/api/v1/session/codes").raise_for_status().json()["code"]
     stranger.goto(f"/#login={code}")
@@ -48,19 +55,25 @@ def test_a_sign_in_link_leaves_no_code_in_the_address(stranger: Page, live_servi
 
 
 @pytest.mark.usefixtures("home")
-def test_an_empty_yard_says_how_to_begin(page: Page, submit: Submit) -> None:
+def test_an_empty_yard_says_how_to_begin_and_fits_a_phone(page: Page, submit: Submit) -> None:
     jobs = page.get_by_role("region", name="Jobs")
     expect(jobs.get_by_text("yard run --gpus 1 -- python train.py")).to_be_visible()
+    page.set_viewport_size({"width": 390, "height": 844})
+    expect(page.get_by_role("heading", name="No node has joined")).to_be_visible()
+    expect(page.get_by_role("heading", name="Nothing has been submitted yet")).to_be_visible()
+    page.wait_for_function("document.documentElement.scrollWidth <= 390")
     submit(name="first-light")
     expect(page.get_by_role("link", name="first-light", exact=True)).to_be_visible()
     expect(page.get_by_text("Nothing has been submitted yet")).to_be_hidden()
 
 
-@pytest.mark.usefixtures("home")
+@pytest.mark.usefixtures("lived_in", "home")
 def test_the_list_follows_what_happens(page: Page, submit: Submit, node: Agent) -> None:
+    expect(page.get_by_role("group", name="State")).to_be_visible()
     job = submit(name="resnet")
-    attempt = node.start()
     row = page.get_by_role("row").filter(has_text="resnet")
+    expect(row).to_contain_text("assigned")
+    attempt = node.start()
     expect(row).to_contain_text("running")
     attempt.report([1, 2, 3, 5], total_steps=10, val__accuracy=0.75, train__loss="nan")
     expect(row).to_contain_text("50 %")
@@ -71,10 +84,13 @@ def test_the_list_follows_what_happens(page: Page, submit: Submit, node: Agent) 
     attempt.end()
     expect(row).to_contain_text("succeeded")
     expect(row).to_contain_text(str(job["number"]))
+    expect(page.get_by_role("button", name=re.compile(r"^(Done|Succeeded) \d"))).to_be_visible()
 
 
 @pytest.mark.usefixtures("home")
-def test_filters_live_in_the_address(page: Page, submit: Submit, live_service: Live) -> None:
+def test_filters_live_in_the_address_and_the_keyboard_walks_along_what_is_left(
+    page: Page, submit: Submit, live_service: Live
+) -> None:
     submit(name="alpha", tags=["baseline"])
     live_service.client.post("/api/v1/projects", json={"name": "vision"})
     submit(name="beta", project="vision")
@@ -101,23 +117,18 @@ def test_filters_live_in_the_address(page: Page, submit: Submit, live_service: L
     expect(names).to_have_count(3)
     page.get_by_role("button", name="baseline").click()
     expect(names).to_have_text(["alpha"])
-
-
-@pytest.mark.usefixtures("home")
-def test_the_keyboard_walks_along_the_jobs(page: Page, submit: Submit) -> None:
-    for name in ("one", "two", "three"):
-        submit(name=name)
-    expect(page.locator("a.job-name")).to_have_count(3)
-    page.get_by_role("link", name="one", exact=True).focus()
+    page.get_by_role("combobox", name="Search").fill("")
+    expect(names).to_have_text(["alpha", "beta", "gamma"])
+    page.get_by_role("link", name="alpha", exact=True).focus()
     page.keyboard.press("j")
     page.keyboard.press("ArrowDown")
-    expect(page.get_by_role("link", name="three", exact=True)).to_be_focused()
+    expect(page.get_by_role("link", name="gamma", exact=True)).to_be_focused()
     page.keyboard.press("k")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", name="two")).to_be_visible()
+    expect(page.get_by_role("heading", name="beta")).to_be_visible()
 
 
-@pytest.mark.usefixtures("home")
+@pytest.mark.usefixtures("lived_in", "home")
 def test_the_box_shows_who_holds_what(page: Page, submit: Submit, node: Agent) -> None:
     holder = submit(name="holder", resources={"gpus": 2})
     node.start()
@@ -153,12 +164,12 @@ def test_a_box_without_gpus_speaks_of_its_cpu_slots(page: Page, submit: Submit, 
             ("/box", "2 CPU slots"),
             ("/sharing", "CPU slots now"),
         ):
-            page.goto(path)
+            visit(page, path)
             expect(main).to_contain_text(words)
             expect(main).not_to_contain_text("GPU")
 
 
-@pytest.mark.usefixtures("home")
+@pytest.mark.usefixtures("lived_in", "home")
 def test_an_administrator_drains_and_resumes(page: Page, submit: Submit, node: Agent) -> None:
     page.get_by_role("link", name="The box").click()
     page.get_by_role("button", name="Drain").click()
@@ -169,34 +180,20 @@ def test_an_administrator_drains_and_resumes(page: Page, submit: Submit, node: A
     expect(page.locator(".node-state")).to_have_text("draining")
     expect(page.locator(".node-notice")).to_have_text("Drains: new fan, back at 18:00")
     waiter = submit(name="waiter")
-    page.goto(f"/jobs/{waiter['number']}")
+    visit(page, f"/jobs/{waiter['number']}")
     expect(page.locator("main")).to_contain_text(
         "takes no new jobs until an administrator resumes it (new fan, back at 18:00)"
     )
-    page.goto("/box")
+    visit(page, "/box")
     node.orders()
     page.get_by_role("button", name="Resume").click()
     expect(page.locator(".node-state")).to_have_text("online")
 
 
-@pytest.mark.usefixtures("home")
+@pytest.mark.usefixtures("lived_in")
 def test_the_theme_is_remembered(page: Page) -> None:
     page.emulate_media(color_scheme="dark")
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     page.get_by_role("button", name="Use the light theme").click()
     page.reload()
     expect(page.locator("html")).to_have_attribute("data-theme", "light")
-
-
-@pytest.mark.usefixtures("home")
-def test_a_phone_needs_no_sideways_scrolling(page: Page, submit: Submit, node: Agent) -> None:
-    submit(name="a-name-that-is-rather-long-for-a-telephone-but-well-allowed")
-    attempt = node.start()
-    attempt.write("x" * 4000)
-    attempt.report(range(20), train__loss=1.0, val__accuracy=0.5, throughput=9.0)
-    attempt.checkpoint(10, {"state.pt": b"state"}, val__accuracy=0.5)
-    page.set_viewport_size({"width": 360, "height": 740})
-    for path in ("/", "/jobs/1", "/jobs/1/charts", "/jobs/1/log", "/jobs/1/checkpoints", "/box"):
-        page.goto(path)
-        expect(page.get_by_text("a-name-that").first).to_be_visible()
-        assert page.evaluate("document.documentElement.scrollWidth") == 360

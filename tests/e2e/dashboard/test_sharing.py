@@ -11,6 +11,7 @@ from sqlalchemy import delete, insert, select
 from service.api import publisher
 from service.db.models import Forecast, Usage, User
 from tests.support import box
+from tests.support.browser import visit
 from tests.support.live import Live
 from tests.support.scripted import Agent
 from torchyard import home
@@ -24,14 +25,14 @@ DAY_US = 86_400 * 1_000_000
 def use(live: Live, **hours: float) -> None:
     """Charges GPU-hours of today to the administrator."""
     with live.context.db.write() as tx:
-        user = tx.scalars(select(User.id)).one()
+        user = tx.scalars(select(User.id).where(User.name == home.account_name())).one()
         tx.execute(delete(Usage))
         for kind, spent in hours.items():
             values = {"day": now_us() // DAY_US, "user_id": user, "project": "default", "kind": kind}
             tx.execute(insert(Usage).values(**values, gpu_us=round(spent * 3.6e9)))
 
 
-@pytest.mark.usefixtures("home")
+@pytest.mark.usefixtures("lived_in", "home")
 def test_usage_tells_what_became_of_the_hours(page: Page, live_service: Live) -> None:
     use(live_service, useful=6, idle=3, failed=1)
     page.get_by_role("link", name="Sharing").click()
@@ -76,8 +77,9 @@ def test_a_policy_is_tried_on_what_has_run(page: Page, live_service: Live, node:
     assert (shown["order"], shown["time_slice"]) == ("fair", 60), "nothing is set"
 
 
+@pytest.mark.usefixtures("lived_in")
 def test_an_administrator_sets_quotas_and_policy(page: Page, live_service: Live) -> None:
-    page.goto("/sharing")
+    visit(page, "/sharing")
     name = live_service.client.get("/api/v1/settings").json()["user"]["name"]
     page.get_by_role("button", name=f"Edit quotas of user {name}").click()
     page.get_by_label("GPUs at once").fill("3")
@@ -101,6 +103,7 @@ def test_an_administrator_sets_quotas_and_policy(page: Page, live_service: Live)
     assert (stored["half_life"], stored["time_slice"], stored["preemption"]) == (3 * 86400, None, False)
 
 
+@pytest.mark.usefixtures("lived_in")
 def test_who_is_no_administrator_reads(stranger: Page, live_service: Live) -> None:
     admin = live_service.client
     admin.post("/api/v1/users", json={"name": "mira"}).raise_for_status()
@@ -115,11 +118,12 @@ def test_who_is_no_administrator_reads(stranger: Page, live_service: Live) -> No
         expect(stranger.get_by_role("button", name=name)).to_have_count(0)
 
 
+@pytest.mark.usefixtures("lived_in")
 def test_a_reservation_is_made_shown_on_the_box_and_given_back(
     page: Page, node: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(publisher.EVERY_S, "nodes", 0.25)  # pages are told of the node twice
-    page.goto("/sharing")
+    visit(page, "/sharing")
     expect(page.get_by_role("region", name="Reservations")).to_contain_text("Nothing is reserved.")
     page.get_by_role("button", name="Reserve").click()
     page.get_by_label("Name").fill("driver update")
@@ -128,9 +132,9 @@ def test_a_reservation_is_made_shown_on_the_box_and_given_back(
     page.get_by_label("To", exact=True).fill((datetime.now() + timedelta(hours=3)).strftime("%Y-%m-%dT%H:%M"))
     page.get_by_role("button", name="Reserve it").click()
     expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("nowhere")
-    page.goto("/box")
+    visit(page, "/box")
     name = page.locator(".node h2").inner_text()
-    page.goto("/sharing")
+    visit(page, "/sharing")
     page.get_by_role("button", name="Reserve").click()
     page.get_by_label("Name").fill("driver update")
     page.get_by_role("button", name="Maintenance").click()
@@ -149,13 +153,13 @@ def test_a_reservation_is_made_shown_on_the_box_and_given_back(
     expect(reservations).to_contain_text("Nothing is reserved.")
 
 
-@pytest.mark.usefixtures("home")
+@pytest.mark.usefixtures("lived_in")
 def test_the_calendar_shows_and_changes_what_is_reserved(page: Page, node: Agent, live_service: Live) -> None:
     begins = datetime.now(UTC) + timedelta(days=1)
     span = {"starts_at": begins.isoformat(), "ends_at": (begins + timedelta(days=2)).isoformat()}
     asked = {"name": "new disks", "maintenance": True, "nodes": [home.node_name()], **span}
     live_service.client.post("/api/v1/reservations", json=asked).raise_for_status()
-    page.goto("/calendar")
+    visit(page, "/calendar")
     row = page.get_by_role("group", name=f"Node {home.node_name()}")
     bar = row.get_by_role("button", name="Change new disks")
     bar.focus()
@@ -180,7 +184,7 @@ def test_the_calendar_shows_and_changes_what_is_reserved(page: Page, node: Agent
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-@pytest.mark.usefixtures("home")
+@pytest.mark.usefixtures("lived_in", "home")
 def test_forecasts_are_judged(page: Page, submit: Submit, node: Agent, live_service: Live) -> None:
     job = submit(name="done")
     node.start().end()
@@ -190,7 +194,7 @@ def test_forecasts_are_judged(page: Page, submit: Submit, node: Agent, live_serv
     with live_service.context.db.write() as tx:
         tx.execute(delete(Forecast))
         tx.execute(insert(Forecast).values(job_id=job["id"], **values, **points))
-    page.goto("/sharing")
+    visit(page, "/sharing")
     row = page.get_by_role("row").filter(has_text="The time limit")
     expect(row.get_by_role("img").nth(1)).to_have_attribute("aria-label", "100 %, ideally 50 %")
     expect(row).to_contain_text("25 %")
@@ -213,15 +217,3 @@ def test_the_box_tells_of_labels_offenders_sharers_and_starts(page: Page, submit
     waiting = page.locator(".queue li").filter(has_text="all-of-it")
     expect(waiting).to_contain_text("held by job 1")
     expect(waiting.locator(".queue-when")).to_contain_text("starts about")
-
-
-def test_a_phone_shows_all_of_it(page: Page, submit: Submit, node: Agent, live_service: Live) -> None:
-    use(live_service, useful=6, idle=3, failed=1, lost=0.4)
-    rates = {"parameters": {"lr": [0.1, 0.2, 0.3]}}
-    sweep = submit(name="rates-with-a-rather-long-name", command=["train.py", "{lr}"], sweep=rates)
-    node.start().report([1], val__accuracy=0.5)
-    page.set_viewport_size({"width": 360, "height": 740})
-    for path, sight in (("/sharing", "Policy"), (f"/sweeps/{sweep['number']}", "Parameters"), ("/", "rates-with")):
-        page.goto(path)
-        expect(page.get_by_text(sight).first).to_be_visible()
-        assert page.evaluate("document.documentElement.scrollWidth") == 360, path

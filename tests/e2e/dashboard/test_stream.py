@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.e2e.dashboard.test_trust import signed_in
+from tests.support.browser import visit
 from tests.support.live import Live
 from tests.support.scripted import Agent
 from tests.support.wait import until
@@ -67,6 +68,7 @@ def test_eight_tabs_share_one_stream_and_hidden_ones_keep_their_titles(
     until(lambda: not _streams(live_service))
 
 
+@pytest.mark.usefixtures("lived_in")
 def test_a_running_job_is_followed_with_hardly_a_request(
     page: Page, submit: Submit, node: Agent, live_service: Live
 ) -> None:
@@ -74,7 +76,7 @@ def test_a_running_job_is_followed_with_hardly_a_request(
     attempt = node.start()
     attempt.report([0], total_steps=1000, loss=0.0)
     attempt.write("begins\n")
-    page.goto(f"/jobs/{job['number']}/charts")
+    visit(page, f"/jobs/{job['number']}/charts")
     figure = page.locator("figure.chart").first
     expect(figure).to_contain_text("loss")
     until(lambda: {topic.partition(":")[0] for topic in _topics(live_service)} >= {"job", "metrics"})
@@ -90,11 +92,12 @@ def test_a_running_job_is_followed_with_hardly_a_request(
     assert len(asked) <= 2 + spent / 2, asked  # the target is 30 a minute
 
 
+@pytest.mark.usefixtures("lived_in")
 def test_idle_pages_ask_for_hardly_anything(page: Page, submit: Submit, node: Agent, live_service: Live) -> None:
     submit(name="done")
     node.start().end()
     for address, topic in (("/box", "nodes"), ("/", "jobs")):
-        page.goto(address)
+        visit(page, address)
         until(lambda topic=topic: topic in _topics(live_service))  # type: ignore[misc]
         asked = _counted(page)
         for _ in range(30):
@@ -103,32 +106,13 @@ def test_idle_pages_ask_for_hardly_anything(page: Page, submit: Submit, node: Ag
         assert len(asked) <= 5, asked
 
 
-@pytest.mark.usefixtures("home")
-def test_a_list_follows_what_others_do(page: Page, submit: Submit, node: Agent) -> None:
-    expect(page.get_by_role("button", name="All 0")).to_be_visible()
-    job = submit(name="resnet")
-    row = page.get_by_role("row").filter(has_text="resnet")
-    expect(row).to_contain_text("assigned")
-    attempt = node.start()
-    expect(row).to_contain_text("running")
-    attempt.report([5], total_steps=10, loss=0.125)
-    expect(row).to_contain_text("5")
-    attempt.end()
-    expect(row).to_contain_text("succeeded")
-    expect(
-        page.get_by_role("button", name="Done 1").or_(page.get_by_role("button", name="Succeeded 1"))
-    ).to_be_visible()
-    assert job["number"] == 1
-
-
 def test_a_revoked_token_ends_the_stream_and_the_session(browser: Browser, live_service: Live, submit: Submit) -> None:
     job = submit(name="resnet")
     live_service.client.post("/api/v1/users", json={"name": "ben"}).raise_for_status()
     live_service.client.put(f"/api/v1/projects/{job['project']}/members/ben").raise_for_status()
     asked = {"name": "laptop", "user": "ben", "scopes": ["read"]}
     token = live_service.client.post("/api/v1/tokens", json=asked).raise_for_status().json()
-    with signed_in(browser, live_service.url, token["secret"]) as page:
-        page.goto(f"/jobs/{job['number']}")
+    with signed_in(browser, live_service.url, token["secret"], f"/jobs/{job['number']}") as page:
         until(lambda: f"job:{job['id']}" in _topics(live_service))
         live_service.client.delete(f"/api/v1/tokens/{token['id']}").raise_for_status()
         until(lambda: not _streams(live_service))

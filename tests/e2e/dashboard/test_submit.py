@@ -3,15 +3,17 @@
 import re
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.e2e.dashboard.test_trust import signed_in
+from tests.support.browser import visit
 from tests.support.live import Live
 from tests.support.scripted import Agent
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("lived_in")]
 Submit = Callable[..., dict[str, Any]]
 
 
@@ -22,6 +24,12 @@ def yaml(page: Page) -> Locator:
 def plan(page: Page) -> Locator:
     """What would become of the job if it were submitted now."""
     return page.get_by_role("region", name="If it is submitted now")
+
+
+def made(page: Page, service: Live) -> dict[str, Any]:
+    """The job whose page is shown."""
+    number = urlsplit(page.url).path.split("/")[2]
+    return dict(service.client.get(f"/api/v1/jobs/{number}").raise_for_status().json())
 
 
 def opened(page: Page) -> None:
@@ -47,9 +55,9 @@ def test_a_job_is_submitted_by_the_form(page: Page, node: Agent, live_service: L
     expect(plan(page)).to_contain_text("Start")
     page.get_by_role("button", name="Submit the job").click()
     expect(page.get_by_role("heading", name="by-form")).to_be_visible()
-    made = live_service.client.get("/api/v1/jobs/1").json()
-    assert made["spec"]["command"] == ["python", "train.py"]
-    assert (made["spec"]["time_limit"], made["priority"], made["tags"]) == (4 * 3600, "high", ["baseline", "long"])
+    job = made(page, live_service)
+    assert job["spec"]["command"] == ["python", "train.py"]
+    assert (job["spec"]["time_limit"], job["priority"], job["tags"]) == (4 * 3600, "high", ["baseline", "long"])
 
 
 @pytest.mark.usefixtures("home")
@@ -77,7 +85,7 @@ def test_a_job_is_submitted_by_yaml_and_mistakes_are_told_where_they_are(
     expect(yaml(page)).to_have_value(re.compile("^# mine\n"))
     page.get_by_role("button", name="Submit the job").click()
     expect(page.get_by_role("heading", name="by-yaml")).to_be_visible()
-    assert live_service.client.get("/api/v1/jobs/1").json()["spec"]["max_retries"] == 1
+    assert made(page, live_service)["spec"]["max_retries"] == 1
 
 
 @pytest.mark.usefixtures("home")
@@ -95,18 +103,18 @@ def test_the_built_in_trainer_and_a_sweep_of_it(page: Page, node: Agent) -> None
     page.get_by_role("button", name="The built-in trainer").click()
     expect(plan(page)).to_contain_text("2 trials")
     page.get_by_role("button", name="Submit the job").click()
-    expect(page).to_have_url(re.compile("/sweeps/1$"))
+    expect(page).to_have_url(re.compile(r"/sweeps/\d+$"))
 
 
 def test_a_job_is_run_again_with_edits(page: Page, node: Agent, live_service: Live, submit: Submit) -> None:
     first = submit(name="first", resources={"gpus": 4}, time_limit="2h", env={"LR": "0.1"})
     submit(name="ahead", resources={"gpus": 4}, time_limit="1h")
     node.start()
-    page.goto(f"/jobs/{first['number']}")
+    visit(page, f"/jobs/{first['number']}")
     page.get_by_role("link", name="Rerun with edits").click()
-    expect(page.get_by_role("heading", name="Rerun job 1 with edits")).to_be_visible()
+    expect(page.get_by_role("heading", name=f"Rerun job {first['number']} with edits")).to_be_visible()
     expect(yaml(page)).to_have_value(re.compile("LR: "))
-    changes = page.get_by_role("region", name="Changed since job 1")
+    changes = page.get_by_role("region", name=f"Changed since job {first['number']}")
     expect(changes).to_contain_text("The spec is that of")
     page.get_by_label("Name", exact=True).fill("second")
     expect(changes.get_by_role("definition")).to_have_text(["first second"])
@@ -119,9 +127,9 @@ def test_a_job_is_run_again_with_edits(page: Page, node: Agent, live_service: Li
     expect(page.get_by_text("the job before")).to_be_visible()
     page.get_by_role("tab", name="Spec").click()
     expect(changes.locator("dt")).to_have_text(["env.LR", "name", "resources.gpus"])
-    made = live_service.client.get("/api/v1/jobs/3").json()
-    assert (made["rerun_of"], made["spec"]["resources"]["gpus"], made["spec"]["env"]) == (first["id"], 2, {})
-    assert made["spec"]["time_limit"] == 7200
+    again = made(page, live_service)
+    assert (again["rerun_of"], again["spec"]["resources"]["gpus"], again["spec"]["env"]) == (first["id"], 2, {})
+    assert again["spec"]["time_limit"] == 7200
 
 
 @pytest.mark.usefixtures("home")
@@ -137,23 +145,21 @@ def test_the_palette_leads_to_it(page: Page) -> None:
 
 
 def test_who_may_submit_nothing_is_offered_nothing(browser: Browser, live_service: Live, submit: Submit) -> None:
-    submit()
+    job = submit()
     request = {"name": "reads", "scopes": ["read"]}
     token = live_service.client.post("/api/v1/tokens", json=request).raise_for_status().json()["secret"]
     with signed_in(browser, live_service.url, token) as page:
         expect(page.get_by_role("link", name="New job")).to_have_count(0)
-        page.goto("/jobs/1")
+        visit(page, f"/jobs/{job['number']}")
         expect(page.get_by_role("heading", level=1)).to_be_visible()
         expect(page.get_by_role("link", name="Rerun with edits")).to_have_count(0)
-        page.goto("/submit")
+        visit(page, "/submit")
         expect(page.get_by_text("You may look at jobs, but submit none")).to_be_visible()
         expect(yaml(page)).to_have_count(0)
 
 
 @pytest.mark.usefixtures("home")
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_it_fits_a_phone(page: Page, node: Agent, theme: Any) -> None:
-    page.emulate_media(color_scheme=theme)
+def test_it_fits_a_phone(page: Page, node: Agent) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     opened(page)
     page.get_by_label("GPUs", exact=True).fill("9")

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.support.browser import visit
 from tests.support.brushes import brush
 from tests.support.live import Live
 from tests.support.scripted import Agent
@@ -57,6 +58,7 @@ def test_a_sweep_is_one_row_that_opens_to_its_trials(
     page.wait_for_url(f"**/sweeps/{sweep['number']}")
 
 
+@pytest.mark.usefixtures("lived_in")
 def test_brushes_select_in_every_view_and_stay_in_the_address(page: Page, submit: Submit, node: Agent) -> None:
     rates = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
     spread = {"parameters": {"lr": rates}, "running": 1}
@@ -66,7 +68,7 @@ def test_brushes_select_in_every_view_and_stay_in_the_address(page: Page, submit
         attempt.report([1, 2], val__accuracy=accuracy)
         attempt.end()
     node.start().end(exit_code=1)
-    page.goto(f"/sweeps/{sweep['number']}?metric=val/accuracy&mode=max")
+    visit(page, f"/sweeps/{sweep['number']}?metric=val/accuracy&mode=max")
     status, trials = page.locator(".selection [role=status]"), page.locator("table.trials tbody tr")
     expect(status).to_have_text("6 trials")
     expect(page.locator(".trial-key")).to_contain_text("1 failed")
@@ -97,11 +99,12 @@ def test_brushes_select_in_every_view_and_stay_in_the_address(page: Page, submit
     expect(trials).to_contain_text("failed")
 
 
+@pytest.mark.usefixtures("lived_in")
 def test_a_paused_sweep_says_why_and_is_resumed(page: Page, submit: Submit, node: Agent) -> None:
     grid = {"parameters": {"lr": [0.1, 0.2, 0.3]}, "running": 1, "pause_after": 1}
     sweep = submit(name="broken", command=COMMAND, sweep=grid)
     node.start().end(exit_code=1)
-    page.goto(f"/sweeps/{sweep['number']}")
+    visit(page, f"/sweeps/{sweep['number']}")
     paused = page.get_by_role("region", name="Paused")
     expect(paused).to_contain_text("the first trial failed")
     page.get_by_role("button", name="Hold").click()
@@ -114,11 +117,12 @@ def test_a_paused_sweep_says_why_and_is_resumed(page: Page, submit: Submit, node
     expect(page.locator(".state-counts")).to_contain_text("1 running")
 
 
+@pytest.mark.usefixtures("lived_in")
 def test_a_paused_sweep_that_is_cancelled_is_shown_as_cancelled(page: Page, submit: Submit, node: Agent) -> None:
     grid = {"parameters": {"lr": [0.1, 0.2, 0.3]}, "running": 1, "pause_after": 1}
     sweep = submit(name="broken", command=COMMAND, sweep=grid)
     node.start().end(exit_code=1)
-    page.goto(f"/sweeps/{sweep['number']}")
+    visit(page, f"/sweeps/{sweep['number']}")
     paused = page.get_by_role("region", name="Paused")
     expect(paused).to_be_visible()
     page.get_by_role("button", name="Cancel").click()

@@ -10,15 +10,18 @@ from sqlalchemy import insert
 
 from service.db.models import Job
 from tests.e2e.dashboard.test_trust import signed_in
+from tests.support.browser import visit
 from tests.support.live import Live
 from tests.support.scripted import Agent
 
-pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("home")]
+pytestmark = pytest.mark.browser
+AT_HOME = pytest.mark.usefixtures("home")
 Submit = Callable[..., dict[str, Any]]
 #: Jobs that are counted at once, all of them, and the height of a row.
 REACH, MANY, ROW = 20_000, 20_040, 32
 
 
+@AT_HOME
 def test_what_runs_stands_before_what_waits_and_has_ended(
     page: Page, submit: Submit, node: Agent, live_service: Live
 ) -> None:
@@ -56,12 +59,24 @@ def test_what_runs_stands_before_what_waits_and_has_ended(
     expect(names).to_have_text(["gone"])
 
 
-def test_groups_columns_and_views(page: Page, submit: Submit, live_service: Live) -> None:
+@AT_HOME
+def test_orders_groups_columns_and_views(page: Page, submit: Submit, live_service: Live) -> None:
     live_service.client.post("/api/v1/projects", json={"name": "vision"}).raise_for_status()
-    alpha = submit(name="alpha", tags=["baseline"])
     submit(name="beta", project="vision")
+    alpha = submit(name="alpha", tags=["baseline"])
     submit(name="rates", command=["t", "{lr}"], sweep={"parameters": {"lr": [1, 2]}})
     names = page.locator("a.job-name")
+    expect(names).to_have_count(4)
+    search, head = page.get_by_role("combobox", name="Search"), page.get_by_role("columnheader", name="Job")
+    head.get_by_role("button").click()
+    expect(names).to_have_text(["alpha", "beta", re.compile("rates"), re.compile("rates")])
+    expect(head).to_have_attribute("aria-sort", "ascending")
+    head.get_by_role("button").click()
+    expect(names.last).to_have_text("alpha")
+    page.wait_for_url(re.compile("order=-name"))
+    search.fill("sweep:rates")
+    expect(names).to_have_text([re.compile("rates"), re.compile("rates")])
+    visit(page, "/")
     expect(names).to_have_count(4)
     heads = page.locator(".line-title")
     for by, titles in (
@@ -94,22 +109,7 @@ def test_groups_columns_and_views(page: Page, submit: Submit, live_service: Live
     expect(page.get_by_role("columnheader", name="Project")).to_have_count(0)
 
 
-def test_a_head_orders_the_list_and_a_sweep_is_searched_for(page: Page, submit: Submit) -> None:
-    for name in ("beta", "alpha"):
-        submit(name=name)
-    submit(name="rates", command=["t", "{lr}"], sweep={"parameters": {"lr": [1, 2]}})
-    names, head = page.locator("a.job-name"), page.get_by_role("columnheader", name="Job")
-    expect(names).to_have_count(4)
-    head.get_by_role("button").click()
-    expect(names).to_have_text([re.compile("alpha"), re.compile("beta"), re.compile("rates"), re.compile("rates")])
-    expect(head).to_have_attribute("aria-sort", "ascending")
-    head.get_by_role("button").click()
-    expect(names.last).to_have_text("alpha")
-    page.wait_for_url(re.compile("order=-name"))
-    page.get_by_role("combobox", name="Search").fill("sweep:rates")
-    expect(names).to_have_text([re.compile("rates"), re.compile("rates")])
-
-
+@AT_HOME
 def test_several_jobs_are_tagged_and_cancelled_at_once(page: Page, submit: Submit, live_service: Live) -> None:
     for number in range(6):
         submit(name=f"job-{number}")
@@ -164,7 +164,7 @@ def test_only_what_is_in_view_of_many_jobs_is_drawn(page: Page, live_service: Li
             insert(Job),
             [{**row, "id": f"job-{number:09d}", "number": number, "name": f"n{number}"} for number in numbers],
         )
-    page.reload()
+    page.goto("/")
     names = page.locator("a.job-name")
     expect(names.first).to_have_text(f"n{MANY}")
     frame = page.get_by_role("table", name="Jobs")
@@ -187,10 +187,9 @@ def test_only_what_is_in_view_of_many_jobs_is_drawn(page: Page, live_service: Li
     expect(page.locator(".line-head .faint")).to_have_text(f"{MANY:,} jobs")
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_it_fits_a_phone(page: Page, submit: Submit, theme: Any) -> None:
+@AT_HOME
+def test_it_fits_a_phone(page: Page, submit: Submit) -> None:
     submit(name="a-name-that-is-rather-long-for-a-phone-and-goes-on-and-on")
-    page.emulate_media(color_scheme=theme)
     page.set_viewport_size({"width": 390, "height": 844})
     expect(page.get_by_role("columnheader")).to_have_text(["Ticked", "Job", "State"])
     # Lanes are laid out anew once the width has changed.

@@ -11,21 +11,23 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.support import live, scripted
+from tests.support.browser import visit
 from tests.support.live import Live
 from tests.support.scripted import Agent
 
-pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("home")]
+pytestmark = pytest.mark.browser
 OUTAGE = "The service does not answer: reconnecting"
 
 
 @contextmanager
-def signed_in(browser: Browser, url: str, token: str) -> Iterator[Page]:
+def signed_in(browser: Browser, url: str, token: str, path: str = "/") -> Iterator[Page]:
+    """A page of the dashboard, seen by whose token it is."""
     context = browser.new_context(base_url=url)
     page = context.new_page()
-    page.goto("/")
-    page.get_by_label("Token").fill(token)
-    page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_role("heading", name="Jobs")).to_be_visible()
+    answer = page.request.post("/api/v1/session", data={"token": token})
+    assert answer.ok, answer.text()
+    page.goto(path)
+    expect(page.get_by_role("button", name="Sign out")).to_be_visible()
     yield page
     context.close()
 
@@ -72,7 +74,7 @@ def test_what_was_never_answered_is_unknown_and_not_zero(page: Page, submit: Cal
     submit(name="resnet")
     for unanswered in ("jobs/counts", "queue"):
         page.route(f"**/api/v1/{unanswered}*", lambda route: None)
-    page.reload()
+    page.goto("/")
     expect(page.get_by_role("link", name="1 resnet")).to_be_visible()
     expect(page.get_by_role("group", name="State").get_by_role("button").first).to_have_text("All \N{EN DASH}")
     page.get_by_role("link", name="The box").click()
@@ -80,6 +82,7 @@ def test_what_was_never_answered_is_unknown_and_not_zero(page: Page, submit: Cal
     expect(page.get_by_text("Nobody waits.")).to_be_hidden()
 
 
+@pytest.mark.usefixtures("home")
 def test_a_job_that_starts_leaves_the_waiting_before_a_list_is_read_again(
     page: Page, submit: Callable[..., dict[str, Any]], node: Agent
 ) -> None:
@@ -113,18 +116,18 @@ def test_who_may_not_change_a_job_is_offered_nothing_that_is_refused(
     live_service.client.put("/api/v1/projects/default/members/ben").raise_for_status()
     asked = {"name": "laptop", "user": "ben", "scopes": ["read", "submit"]}
     token = live_service.client.post("/api/v1/tokens", json=asked).raise_for_status().json()["secret"]
-    with signed_in(browser, live_service.url, token) as page:
-        page.goto(f"/jobs/{job['number']}")
+    with signed_in(browser, live_service.url, token, f"/jobs/{job['number']}") as page:
         expect(page.get_by_role("button", name="Rerun")).to_be_visible()
         expect(page.get_by_role("button", name="Cancel")).to_be_hidden()
         expect(page.get_by_role("button", name="Edit")).to_be_hidden()
         expect(page.get_by_role("button", name="Hold")).to_be_hidden()
 
 
+@pytest.mark.usefixtures("lived_in", "home")
 def test_a_tab_is_named_after_the_job_and_its_state(page: Page, submit: Callable[..., dict[str, Any]]) -> None:
     job = submit(name="digits-ddp")
     expect(page).to_have_title("Home · TorchYard")
-    page.goto(f"/jobs/{job['number']}")
+    visit(page, f"/jobs/{job['number']}")
     expect(page).to_have_title(f"… {job['number']} digits-ddp · TorchYard")
     page.get_by_role("button", name="Cancel").click()
     page.get_by_role("button", name="Cancel the job").click()

@@ -9,12 +9,14 @@ from zoneinfo import ZoneInfo
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.e2e.dashboard.lived_in import begin_session
+from tests.support.browser import visit
 from tests.support.live import Live
 from tests.support.scripted import Agent
 from torchyard.ids import now_us
 from torchyard.wire import Frame, ProcessStack, StackDump, ThreadStack
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("lived_in")]
 Submit = Callable[..., dict[str, Any]]
 
 
@@ -25,7 +27,7 @@ def test_a_waiting_job_names_who_is_in_the_way_and_what_would_start_it(
     node.start()
     waiter = submit(name="waiter", resources={"gpus": 2}, time_limit="1h")
     later = submit(name="later", after={"jobs": [str(waiter["number"])]})
-    page.goto(f"/jobs/{waiter['number']}")
+    visit(page, f"/jobs/{waiter['number']}")
     why = page.get_by_role("region", name="Why")
     in_the_way = why.get_by_role("link").filter(has_text="holder")
     expect(in_the_way).to_contain_text(f"{holder['number']}holder{holder['user']}")
@@ -38,15 +40,21 @@ def test_a_waiting_job_names_who_is_in_the_way_and_what_would_start_it(
         expect(why).not_to_contain_text(again)
     change = why.locator(".alternatives li").filter(has_text="1 GPU instead of 2")
     expect(change.locator(".alternative-when")).to_have_text("now")
-    expect(change.locator("code")).to_have_text("yard cancel 2 && yard rerun 2 --set resources.gpus=1")
+    expect(change.locator("code")).to_have_text(
+        f"yard cancel {waiter['number']} && yard rerun {waiter['number']} --set resources.gpus=1"
+    )
     in_the_way.click()
     expect(page.get_by_role("region", name="Why")).to_contain_text("Ends about")
-    page.goto(f"/jobs/{later['number']}")
+    visit(page, f"/jobs/{later['number']}")
     expect(page.locator(".job-title")).to_contain_text("blocked")
     expect(page.get_by_role("region", name="Why").get_by_role("link").filter(has_text="waiter")).to_be_visible()
 
 
-def test_every_time_is_told_by_the_viewers_clock(page: Page, submit: Submit, node: Agent, live_service: Live) -> None:
+def test_every_time_is_told_by_the_viewers_clock(
+    stranger: Page, submit: Submit, node: Agent, live_service: Live
+) -> None:
+    page = stranger
+    begin_session(page, live_service)
     page.context.new_cdp_session(page).send("Emulation.setTimezoneOverride", {"timezoneId": "Asia/Tokyo"})
     submit(name="holder", resources={"gpus": 3}, time_limit="2h")
     node.start()
@@ -69,7 +77,7 @@ def test_the_why_box_fits_a_phone(page: Page, submit: Submit, node: Agent) -> No
     node.start()
     waiter = submit(name="waiter")
     page.set_viewport_size({"width": 390, "height": 844})
-    page.goto(f"/jobs/{waiter['number']}")
+    visit(page, f"/jobs/{waiter['number']}")
     why = page.get_by_role("region", name="Why")
     expect(why.get_by_role("link").filter(has_text="a-holder")).to_be_visible()
     inside = "box => [...box.querySelectorAll('*')].every((each) => each.getBoundingClientRect().right <= innerWidth)"
@@ -79,7 +87,7 @@ def test_the_why_box_fits_a_phone(page: Page, submit: Submit, node: Agent) -> No
 def test_stacks_say_what_each_rank_does(page: Page, submit: Submit, node: Agent) -> None:
     job = submit(name="stuck", resources={"gpus": 2})
     attempt = node.start()
-    page.goto(f"/jobs/{job['number']}")
+    visit(page, f"/jobs/{job['number']}")
     page.get_by_role("button", name="Dump stacks").click()
     expect(page.locator(".events")).to_contain_text("stacks-requested")
     [order] = node.orders().dumps
@@ -101,12 +109,14 @@ def test_stacks_say_what_each_rank_does(page: Page, submit: Submit, node: Agent)
     expect(page.locator(".events").get_by_text("stacks-requested")).to_have_count(2)
 
 
-def test_a_long_history_is_read_page_by_page(page: Page, submit: Submit, live_service: Live) -> None:
+def test_a_long_history_is_read_page_by_page(page: Page, submit: Submit, node: Agent, live_service: Live) -> None:
+    submit(name="holder", resources={"gpus": 4})
+    node.start()
     job = submit(name="restless")
     for _ in range(102):
         for action in ("hold", "release"):
             live_service.client.post(f"/api/v1/jobs/{job['id']}/{action}").raise_for_status()
-    page.goto(f"/jobs/{job['number']}")
+    visit(page, f"/jobs/{job['number']}")
     events = page.get_by_role("region", name="Events")
     expect(events.get_by_role("listitem")).to_have_count(200)
     events.get_by_role("button", name="Load more").click()

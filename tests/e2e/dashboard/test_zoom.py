@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, Request, expect
 
+from tests.support.browser import visit
 from tests.support.scripted import Agent
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("lived_in")]
 Submit = Callable[..., dict[str, Any]]
 STEPS = 20_000
 SPIKE = 12_345
@@ -47,7 +48,7 @@ def test_a_zoom_reads_its_part_and_shows_every_point_once_they_fit(
     job = submit(name="noisy")
     attempt = node.start()
     attempt.report(range(STEPS), loss=_loss, val__loss=2.0)
-    page.goto(f"/jobs/{job['number']}/charts")
+    visit(page, f"/jobs/{job['number']}/charts")
     page.get_by_role("button", name=scale, exact=True).click()
     figure = page.locator("figure.chart").filter(has=page.get_by_text("loss", exact=True))
     over, lines = figure.locator(".u-over"), figure.locator("li")
