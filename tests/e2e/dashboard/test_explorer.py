@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.e2e.dashboard.lived_in import DESKTOP, begin_session
+from tests.e2e.dashboard.lived_in import begin_session
 from tests.e2e.dashboard.test_accessibility import PHONE, faults
 from tests.support.live import Live
 
@@ -23,7 +23,6 @@ def test_every_operation_is_listed_and_a_request_is_sent_with_the_session(
     stranger.set_viewport_size(PHONE)
     assert stranger.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     assert faults(stranger) == []
-    stranger.set_viewport_size(DESKTOP)
     submission = stranger.locator("#operations-jobs-jobs_submit_job")
     submission.locator(".opblock-summary").click()
     expect(submission.get_by_text("Submit a job, or a sweep of many").first).to_be_visible()

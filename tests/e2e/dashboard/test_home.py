@@ -140,13 +140,13 @@ def test_lanes_follow_and_mark_what_is_out_of_use(page: Page, submit: Submit, no
     expect(page.locator(".lane-tip")).to_contain_text("idle: no job waits")
     drain = f"/api/v1/nodes/{home.node_name()}/drain"
     live_service.client.post(drain, json={"message": "new fan"}).raise_for_status()
-    page.reload()
+    page.clock.fast_forward(15_000)
     closed = page.locator('.lane-closed[data-kind="draining"]')
     expect(closed).to_have_count(4)
     expect(closed.first).to_have_accessible_name(re.compile("^draining, .*now .*, new fan$"))
     expect(free).to_have_count(0)
     live_service.client.post(f"/api/v1/nodes/{home.node_name()}/resume").raise_for_status()
-    page.reload()
+    page.clock.fast_forward(15_000)
     over = page.locator('.lane-outage[data-kind="drain"]')
     expect(over).to_have_count(4)  # what is over is marked where it was
     expect(over.first).to_have_accessible_name(re.compile("^draining, .*, new fan$"))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from sqlalchemy import insert
+from sqlalchemy import func, insert, literal, select
 
 from service.db.models import Job
 from tests.e2e.dashboard.test_trust import signed_in
@@ -156,14 +156,16 @@ def test_who_may_change_nothing_is_offered_nothing(browser: Browser, live_servic
 def test_only_what_is_in_view_of_many_jobs_is_drawn(page: Page, live_service: Live, submit: Submit) -> None:
     first = submit(name="first")
     live_service.client.post(f"/api/v1/jobs/{first['id']}/cancel").raise_for_status()
-    ctx = live_service.context
-    with ctx.db.write() as tx:
-        row = dict(tx.execute(Job.__table__.select()).mappings().one())
-        numbers = range(2, MANY + 1)
-        tx.execute(
-            insert(Job),
-            [{**row, "id": f"job-{number:09d}", "number": number, "name": f"n{number}"} for number in numbers],
-        )
+    jobs, numbers = Job.__table__, select(literal(2).label("number")).cte("numbers", recursive=True)
+    numbers = numbers.union_all(select(numbers.c.number + 1).where(numbers.c.number < MANY))
+    own = {
+        "id": func.printf("job-%09d", numbers.c.number),
+        "number": numbers.c.number,
+        "name": func.printf("n%d", numbers.c.number),
+    }
+    copies = select(*(own.get(column.name, column) for column in jobs.c)).join_from(jobs, numbers, jobs.c.number == 1)
+    with live_service.context.db.write() as tx:
+        tx.execute(insert(Job).from_select([column.name for column in jobs.c], copies))
     page.goto("/")
     names = page.locator("a.job-name")
     expect(names.first).to_have_text(f"n{MANY}")
