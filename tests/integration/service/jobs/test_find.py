@@ -108,7 +108,7 @@ FILTERS = st.builds(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(
     filters=FILTERS,
     caller=st.sampled_from([ADA, MEMBER]),

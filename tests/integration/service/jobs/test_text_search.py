@@ -69,7 +69,7 @@ TEXTS = st.one_of(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(words=TEXTS.filter(lambda words: words.strip() == words))
 @pytest.mark.usefixtures("few_suffice")
 def test_trigrams_find_what_a_look_at_each_job_finds(many: Database, words: str) -> None:

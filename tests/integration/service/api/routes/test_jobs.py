@@ -362,20 +362,20 @@ def test_lists_filter_and_page(live_service: Live) -> None:
     assert rest["next"] is None
 
 
-def test_a_page_of_ten_thousand_jobs_takes_few_queries(live_service: Live) -> None:
+def test_a_page_of_two_thousand_jobs_takes_few_queries(live_service: Live) -> None:
     job = submit(live_service)
     with live_service.context.db.write() as tx:
         row = tx.execute(select(Job.__table__).where(Job.id == job["id"])).one()._asdict()
-        tx.execute(insert(Job), [{**row, "id": f"job-{n:05}", "number": n, "name": f"n{n}"} for n in range(2, 10_001)])
+        tx.execute(insert(Job), [{**row, "id": f"job-{n:05}", "number": n, "name": f"n{n}"} for n in range(2, 2_001)])
     statements: list[str] = []
     listener = lambda *args: statements.append(args[2])  # noqa: E731
     event.listen(live_service.context.db.engine, "before_cursor_execute", listener)
-    page = live_service.client.get(JOBS, params={"limit": 200, "cursor": "5000"})
-    assert [page.json()["items"][n]["number"] for n in (0, -1)] == [4999, 4800]
+    page = live_service.client.get(JOBS, params={"limit": 200, "cursor": "1000"})
+    assert [page.json()["items"][n]["number"] for n in (0, -1)] == [999, 800]
     assert len([s for s in statements if "jobs" in s.lower()]) <= 8
     assert (
         live_service.client.get(
-            JOBS, params={"limit": 200, "cursor": "5000"}, headers={"If-None-Match": page.headers["etag"]}
+            JOBS, params={"limit": 200, "cursor": "1000"}, headers={"If-None-Match": page.headers["etag"]}
         ).status_code
         == 304
     )

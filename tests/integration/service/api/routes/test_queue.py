@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from tests.support.live import Live, live_service, serve, yard_home  # noqa: F401  fixtures
 from tests.support.specs import spec
 
-SUBMITTERS, READERS, JOBS = 4, 4, 30
+SUBMITTERS, READERS, JOBS = 4, 4, 15
 
 
 def test_the_queue_answers_while_jobs_are_submitted(live_service: Live) -> None:  # noqa: F811
