@@ -1,0 +1,135 @@
+"""Lightning, unchanged: curves, checkpoints, stops, and the weights of a run that was never stopped."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.compat.trainings import (
+    EXAMPLES,
+    ONE_THREAD,
+    Training,
+    Undisturbed,
+    checksum,
+    stops_and_goes_on_exactly,
+)
+from tests.support import environments, stopping
+from tests.support.user import User
+from torchyard.spec import Launcher
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+LIGHTNING = Training(
+    script=EXAMPLES / "lightning_trainer.py",
+    arguments=("--devices", "2", "--epochs", "12", "--samples", "1024"),
+    launcher=Launcher.PYTHON,
+    metrics=frozenset({"train_loss", "val_accuracy", "epoch"}),
+    steps=192,
+    written=r"model\.pt",
+)
+#: A plain program is one process; those that Lightning starts itself are shown with launcher python.
+LIGHTNING_ALONE = replace(
+    LIGHTNING, arguments=("--devices", "1", "--epochs", "6", "--samples", "1024"), launcher=Launcher.NONE
+)
+
+
+@pytest.fixture(scope="module")
+def environment(environment: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Lightning and what it requires: it imports whatever else it knows and finds, which takes as long again."""
+    return environments.only(tmp_path_factory.mktemp("user") / "venv", environment, "lightning")
+
+
+@pytest.mark.parametrize(
+    ("training", "launcher"),
+    [
+        pytest.param(
+            LIGHTNING,
+            Launcher.TORCHRUN,
+            marks=pytest.mark.proves(
+                "lightning-torchrun", "starts", "metrics", "clean stop", "exact resume", "live", "preempted"
+            ),
+            id="lightning-torchrun",
+        ),
+        pytest.param(
+            LIGHTNING,
+            Launcher.PYTHON,
+            marks=pytest.mark.proves(
+                "lightning-python", "starts", "metrics", "clean stop", "exact resume", "live", "preempted"
+            ),
+            id="lightning-python",
+        ),
+        pytest.param(
+            LIGHTNING_ALONE,
+            Launcher.NONE,
+            marks=pytest.mark.proves(
+                "lightning-none", "starts", "metrics", "clean stop", "exact resume", "live", "preempted"
+            ),
+            id="lightning-none",
+        ),
+    ],
+)
+def test_it_stops_and_goes_on_exactly(
+    user: User, undisturbed: Undisturbed, training: Training, launcher: Launcher
+) -> None:
+    stops_and_goes_on_exactly(user, undisturbed, training, launcher)
+
+
+@pytest.mark.parametrize(
+    "training",
+    [
+        pytest.param(LIGHTNING, marks=pytest.mark.proves("lightning-python", "outputs"), id="lightning-python"),
+        pytest.param(LIGHTNING_ALONE, marks=pytest.mark.proves("lightning-none", "outputs"), id="lightning-none"),
+    ],
+)
+def test_what_it_writes_is_kept(undisturbed: Undisturbed, training: Training) -> None:
+    user, job = undisturbed(training)
+    user.written(job, training.written)
+
+
+def test_it_comes_to_what_it_comes_to_by_hand(undisturbed: Undisturbed) -> None:
+    user, job = undisturbed(LIGHTNING_ALONE)
+    typed = user.by_hand("python", LIGHTNING_ALONE.script.name, *LIGHTNING_ALONE.arguments)
+    assert checksum(typed) == checksum(user.log(job))
+
+
+@pytest.mark.proves("lightning-torchrun", "outputs")
+def test_what_a_short_training_writes_is_kept(user: User) -> None:
+    command = ("torchrun", "--standalone", "--nproc-per-node=1")
+    words = ("--epochs", "1", "--samples", "64")
+    job = user.submit(*command, user.copy(LIGHTNING.script), *words, resources={"gpus": 1})
+    user.written(user.succeeds(job), LIGHTNING.written)
+
+
+@pytest.mark.proves("pytorch-lightning", "starts", "metrics", "clean stop", "exact resume", "live", "preempted")
+def test_lightning_by_its_other_name_with_ranks_that_it_spawns(user: User, undisturbed: Undisturbed) -> None:
+    """They come to what ranks come to that are processes of their own."""
+    job = user.submit(
+        *("python", by_its_other_name(user), *LIGHTNING.arguments, "--strategy", "ddp_spawn"),
+        live=True,
+        launcher="python",
+        resources={"gpus": 2},
+        grace=600,
+        env=ONE_THREAD,
+    )
+    stopping.preempted(user, job)
+    ended = user.succeeds(job)
+    step = user.yard.client.attempts(job.id)[-1].resumed_from_step
+    assert f"stopped at step {step}" in user.log(job, attempt=1)
+    assert user.series(ended).keys() >= LIGHTNING.metrics
+    through, never_stopped = undisturbed(LIGHTNING)
+    assert checksum(user.log(ended)) == checksum(through.log(never_stopped))
+
+
+@pytest.mark.proves("pytorch-lightning", "outputs")
+def test_what_ranks_write_that_it_spawns_is_kept(user: User) -> None:
+    words = ("--devices", "1", "--epochs", "1", "--samples", "64", "--strategy", "ddp_spawn")
+    job = user.submit("python", by_its_other_name(user), *words, launcher="python", resources={"gpus": 1})
+    user.at_full_speed()
+    user.written(user.succeeds(job), LIGHTNING.written)
+
+
+def by_its_other_name(user: User) -> str:
+    """The script of Lightning with the import that the distribution's other name takes."""
+    script = user.folder / user.slowed(LIGHTNING.script)
+    script.write_text(script.read_text().replace("import lightning as L", "import pytorch_lightning as L"))
+    return script.name

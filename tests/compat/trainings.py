@@ -1,0 +1,79 @@
+"""Trainings that the queue stops: what each leaves, and the weights of a run that was never stopped."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.support import stopping
+from tests.support.user import User
+from torchyard.api import Job
+from torchyard.spec import Launcher
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "frameworks"
+#: As in all that is compared with it: sums depend on it.
+ONE_THREAD = {"OMP_NUM_THREADS": "1"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """A script, and what starts it where it is never stopped."""
+
+    script: Path
+    arguments: tuple[str, ...]
+    launcher: Launcher
+    metrics: frozenset[str]
+    steps: int
+    #: A pattern of the file that it leaves in its folder, however long it trains.
+    written: str
+    #: Which of the metrics is reported at each step.
+    counted: str = "epoch"
+    #: Whether it tells how many steps there will be.
+    total: bool = True
+    resume: tuple[str, ...] = ()
+
+
+def checksum(log: str) -> str:
+    """What tells the weights."""
+    (found,) = re.findall(r"checksum of the weights:? (\S+)", log)
+    return str(found)
+
+
+#: Gives a job that has trained and was never stopped, and its user.
+Undisturbed = Callable[[Training], tuple[User, Job]]
+
+
+def stops_and_goes_on_exactly(
+    user: User, undisturbed: Undisturbed, training: Training, launcher: Launcher | Sequence[str]
+) -> None:
+    """Has the queue preempt a job, and compares what it comes to."""
+    typed = {"launcher": launcher.value} if isinstance(launcher, Launcher) else {}
+    job = user.submit(
+        *(["python"] if typed else launcher),
+        user.slowed(training.script),
+        *training.arguments,
+        **typed,
+        live=True,
+        resources={"gpus": 2},
+        resume={"args": training.resume},
+        env=ONE_THREAD,
+    )
+    stopping.preempted(user, job)
+    ended = user.succeeds(job)
+    _resumed(user, ended, training)
+    curves = user.series(ended)
+    assert training.metrics <= curves.keys()
+    assert max(int(step) for step, _, _ in curves[training.counted]) == training.steps
+    through, never_stopped = undisturbed(training)
+    assert checksum(user.log(ended)) == checksum(through.log(never_stopped))
+
+
+def _resumed(user: User, ended: Job, training: Training) -> None:
+    step = user.yard.client.attempts(ended.id)[-1].resumed_from_step
+    assert step
+    assert f"stopped at step {step}" in user.log(ended, attempt=1)
+    assert ended.progress is not None
+    assert (ended.progress.step, ended.progress.total_steps) == (
+        training.steps,
+        training.steps if training.total else None,
+    )
