@@ -23,11 +23,11 @@ REST_S = 20
 
 def idle(stack: Stack) -> Iterator[Figure]:
     """Memory and CPU time of the stack's processes while nothing runs, without servers for a warm start."""
-    processes = _processes(stack)
-    shared = sum(_kilobytes(each.pid, "Pss") for each in processes) / 1024
-    before = sum(sum(each.cpu_times()[:2]) for each in processes)
+    found = processes(stack)
+    shared = sum(_kilobytes(each.pid, "Pss") for each in found) / 1024
+    before = sum(sum(each.cpu_times()[:2]) for each in found)
     time.sleep(REST_S)
-    busy = (sum(sum(each.cpu_times()[:2]) for each in processes) - before) / REST_S * 100
+    busy = (sum(sum(each.cpu_times()[:2]) for each in found) - before) / REST_S * 100
     yield Figure(name="idle stack: memory", value=shared, unit="MB", target="< 200", met=shared < 200)
     yield Figure(name="idle stack: CPU time", value=busy, unit="% of a core", target="< 1", met=busy < 1)
 
@@ -92,7 +92,7 @@ def _median(runs: int, command: Sequence[str], stack: Stack) -> float:
     return statistics.median(times)
 
 
-def _processes(stack: Stack) -> list[psutil.Process]:
+def processes(stack: Stack) -> list[psutil.Process]:
     """`yard up` of this stack and all below it, without servers for a warm start, whose memory has a budget."""
     found = [each for each in psutil.Process().children(recursive=True) if _is_of(each, stack)]
     return [each for each in found if not any("forkserver" in word for word in each.cmdline())]

@@ -1,6 +1,6 @@
 """Rows of a submission: one job, or as many as its sweep says, all of them in a few statements."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -14,11 +14,14 @@ from torchyard.analysis import launchers
 from torchyard.api import SubmissionNote
 from torchyard.ids import JobId, new_id
 from torchyard.spec import PRIORITY_RANK, JobSpec, Launcher
+from torchyard.spec.resources import Resources
 from torchyard.spec.sweeps import Sweep, Value
 from torchyard.states import JobState
 
 #: Different requests for resources in one sweep; each is compared with all nodes.
 MAX_RESOURCE_REQUESTS = 100
+#: Jobs that are inserted by one statement: the rows of a whole sweep would need a hundred megabytes.
+PORTION = 500
 # Built once. The table, not the class: it is three times as quick.
 _INSERT = insert(cast("Table", Job.__table__))
 _INSERT_EVENT = insert(cast("Table", Event.__table__))
@@ -27,11 +30,13 @@ _NEWEST = select(func.max(Job.number))
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlannedJob:
-    """A job that is to be inserted."""
+    """A job that is to be inserted, told by what tells it from the first one of its submission.
 
-    spec: JobSpec
-    stored: dict[str, Any]
-    """The spec as it is stored."""
+    A sweep has ten thousand of them at most, so none holds a spec of its own.
+    """
+
+    changes: dict[str, Any]
+    """Fields of the spec as it is stored that differ from `SubmissionPlan.stored`."""
     parameters: dict[str, Value] | None = None
 
 
@@ -40,17 +45,16 @@ class SubmissionPlan:
     """All jobs of a submission."""
 
     name: str
+    first: JobSpec
+    """The first job's spec; project, priority, code and tags are those of all (`bindings.SHARED`)."""
+    stored: dict[str, Any]
+    """The same as it is stored."""
     jobs: Sequence[PlannedJob]
     sweep: Sweep | None
-
-    def resource_requests(self) -> Iterable[JobSpec]:
-        """Return one spec for each different request for resources, and for what carries tensors between its ranks."""
-        different = {(job.spec.resources, _backend(job.spec)): job.spec for job in reversed(self.jobs)}
-        if len(different) > MAX_RESOURCE_REQUESTS:
-            raise field_problem(
-                "sweep.parameters", f"ask for at most {MAX_RESOURCE_REQUESTS} different resources in one sweep"
-            )
-        return reversed(different.values())
+    requests: Sequence[JobSpec]
+    """The first spec of each different request for resources, and for what carries tensors between its ranks."""
+    secrets: tuple[str, ...]
+    """Names of the secrets that any job wants."""
 
 
 def _backend(spec: JobSpec) -> str | None:
@@ -78,10 +82,45 @@ class SharedFields:
 def plan(spec: JobSpec) -> SubmissionPlan:
     """Return the jobs of a spec; an ``invalid-request`` problem if its sweep makes something that is no spec."""
     _check_links(spec)
+    first: JobSpec | None = None
+    stored: dict[str, Any] = {}
+    written: dict[str, str] = {}
+    jobs: list[PlannedJob] = []
+    requests: dict[tuple[Resources, str | None], JobSpec] = {}
+    secrets: dict[str, None] = {}
+    for one, parameters in _specs(spec):
+        data = one.model_dump(mode="json")
+        if first is None:
+            first, stored, written = one, data, {key: repr(value) for key, value in data.items()}
+        # By what is written: 1, 1.0 and true are equal, but not the same.
+        changes = {key: value for key, value in data.items() if repr(value) != written[key]}
+        jobs.append(PlannedJob(changes=changes, parameters=parameters))
+        requests.setdefault((one.resources, _backend(one)), one)
+        if len(requests) > MAX_RESOURCE_REQUESTS:
+            raise field_problem(
+                "sweep.parameters", f"ask for at most {MAX_RESOURCE_REQUESTS} different resources in one sweep"
+            )
+        secrets.update(dict.fromkeys(one.secrets))
+    if first is None:
+        raise ValueError("the sweep has no trials")
+    return SubmissionPlan(
+        name=spec.name, first=first, stored=stored, jobs=jobs, sweep=spec.sweep,
+        requests=tuple(requests.values()), secrets=tuple(secrets),
+    )  # fmt: skip
+
+
+def _specs(spec: JobSpec) -> Iterator[tuple[JobSpec, dict[str, Value] | None]]:
+    """Yield the specs of the jobs one by one, each with its parameters."""
     if spec.sweep is None:
-        return SubmissionPlan(name=spec.name, jobs=[_planned(spec)], sweep=None)
-    jobs = [_planned(trial.spec, trial.parameters) for trial in expand.trials(spec)]
-    return SubmissionPlan(name=spec.name, jobs=jobs, sweep=spec.sweep)
+        yield _launched(spec), None
+        return
+    for trial in expand.trials(spec):
+        yield _launched(trial.spec), trial.parameters
+
+
+def _launched(spec: JobSpec) -> JobSpec:
+    # The launcher may be a value of the sweep.
+    return launchers.choose(spec).applied(spec) if spec.launcher is Launcher.AUTO else spec
 
 
 def _check_links(spec: JobSpec) -> None:
@@ -95,12 +134,6 @@ def _check_links(spec: JobSpec) -> None:
         raise field_problem("link_root", f"link needs it: {what} (`yard submit` fills it in)")
 
 
-def _planned(spec: JobSpec, parameters: dict[str, Value] | None = None) -> PlannedJob:
-    if spec.launcher is Launcher.AUTO:  # as a value of the sweep
-        spec = launchers.choose(spec).applied(spec)
-    return PlannedJob(spec=spec, stored=spec.model_dump(mode="json"), parameters=parameters)
-
-
 def store(tx: Connection, plan: SubmissionPlan, shared: SharedFields, needs: Needs) -> JobId:
     """Insert the jobs with their events, and their group if there is one; return the first job's id."""
     group = None if plan.sweep is None else new_id("grp")
@@ -108,16 +141,35 @@ def store(tx: Connection, plan: SubmissionPlan, shared: SharedFields, needs: Nee
     if group is not None and plan.sweep is not None:
         tx.execute(insert(Group), _group(group, numbers.pop(0), plan, plan.sweep, shared))
     ids = sorted(JobId(new_id("job")) for _ in plan.jobs)
-    rows = [
-        _job(planned, shared, id=job_id, number=number, group_id=group, trial=None if group is None else trial)
-        for trial, (planned, job_id, number) in enumerate(zip(plan.jobs, ids, numbers, strict=True))
-    ]
-    tx.execute(_INSERT, rows)
-    tx.execute(_INSERT_EVENT, [_event(row, shared) for row in rows])
-    tags = list(dict.fromkeys(plan.jobs[0].spec.tags))
-    _insert(tx, Tag, [{"tag": tag, "job_id": row["id"], "number": row["number"]} for row in rows for tag in tags])
-    _insert(tx, Dependency, [{"job_id": job_id, "needs": needed} for job_id in ids for needed in needs.jobs])
+    alike = {**_alike(plan, shared), "group_id": group}
+    event = _event(shared)
+    for begin in range(0, len(ids), PORTION):
+        some = slice(begin, begin + PORTION)
+        rows = [
+            {
+                **alike,
+                "id": job_id,
+                "number": number,
+                "trial": None if group is None else trial,
+                "name": planned.changes.get("name", plan.first.name),
+                "spec": {**plan.stored, **planned.changes},
+                "parameters": planned.parameters,
+            }
+            for trial, (planned, job_id, number) in enumerate(
+                zip(plan.jobs[some], ids[some], numbers[some], strict=True), begin
+            )
+        ]
+        _insert_jobs(tx, rows, event, dict.fromkeys(plan.first.tags), needs)
     return ids[0]
+
+
+def _insert_jobs(
+    tx: Connection, rows: list[dict[str, Any]], event: dict[str, Any], tags: Iterable[str], needs: Needs
+) -> None:
+    tx.execute(_INSERT, rows)
+    tx.execute(_INSERT_EVENT, [{**event, "job_id": row["id"]} for row in rows])
+    _insert(tx, Tag, [{"tag": tag, "job_id": row["id"], "number": row["number"]} for row in rows for tag in tags])
+    _insert(tx, Dependency, [{"job_id": row["id"], "needs": needed} for row in rows for needed in needs.jobs])
 
 
 def _insert(tx: Connection, table: Any, rows: list[dict[str, Any]]) -> None:
@@ -139,7 +191,7 @@ def _group(group: str, number: int, plan: SubmissionPlan, sweep: Sweep, shared: 
         "id": group,
         "number": number,
         "user_id": shared.user_id,
-        "project": plan.jobs[0].spec.project,
+        "project": plan.first.project,
         "name": plan.name,
         "sweep": sweep.model_dump(mode="json"),
         "size": len(plan.jobs),
@@ -147,22 +199,18 @@ def _group(group: str, number: int, plan: SubmissionPlan, sweep: Sweep, shared: 
     }
 
 
-def _job(planned: PlannedJob, shared: SharedFields, **own: Any) -> dict[str, Any]:
-    spec = planned.spec
+def _alike(plan: SubmissionPlan, shared: SharedFields) -> dict[str, Any]:
+    """Return the columns in which all jobs of a submission are alike."""
     return {
-        **own,
-        "name": spec.name,
         "user_id": shared.user_id,
-        "project": spec.project,
+        "project": plan.first.project,
         "state": JobState.QUEUED,
         "version": 1,
         "held": False,
         "blocked": shared.blocked,
-        "priority": PRIORITY_RANK[spec.priority],
-        "spec": planned.stored,
-        "code": planned.spec.code,
-        "parameters": planned.parameters,
-        "tags": list(spec.tags),
+        "priority": PRIORITY_RANK[plan.first.priority],
+        "code": plan.first.code,
+        "tags": list(plan.first.tags),
         "attempt": 0,
         "rerun_of": shared.rerun_of,
         "restore_checkpoint": shared.restore_checkpoint,
@@ -181,11 +229,11 @@ def told(notes: Sequence[SubmissionNote]) -> str:
     return "; ".join(["submitted", *(each.message for each in notes)])
 
 
-def _event(row: dict[str, Any], shared: SharedFields) -> dict[str, Any]:
+def _event(shared: SharedFields) -> dict[str, Any]:
+    """Return the first event of each job, without the job."""
     notes = [each.model_dump(mode="json") for each in shared.notes]
     data = {"rerun_of": shared.rerun_of, "advice": shared.advice, "notes": notes}
     return {
-        "job_id": row["id"],
         "seq": 1,
         "at_us": shared.now,
         "kind": "submitted",

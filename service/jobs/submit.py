@@ -80,17 +80,17 @@ def check(db: Database, store: BlobStore, submission: Submission) -> Checked:
         notes.append(SubmissionNote(code=NoteCode.NEW_PROJECT, message=message, params={"project": project}))
     answer = api.DryRun(
         spec=submission.spec.model_dump(mode="json"),
-        world_size=plan.jobs[0].spec.world_size,
+        world_size=plan.first.world_size,
         note=planning.told(notes),
         notes=notes,
         trials=len(plan.jobs) if plan.sweep else None,
         first_trials=[
-            api.PlannedTrial(name=job.spec.name, parameters=job.parameters or {})
+            api.PlannedTrial(name=job.changes.get("name", plan.first.name), parameters=job.parameters or {})
             for job in plan.jobs[:SHOWN]
             if plan.sweep
         ],
     )
-    return Checked(answer, plan.jobs[0].spec)
+    return Checked(answer, plan.first)
 
 
 def _store(db: Database, clock: Clock, submission: Submission, plan: planning.SubmissionPlan) -> Submitted:
@@ -168,7 +168,7 @@ def _check(
 ) -> list[SubmissionNote]:
     _check_snapshot(tx, submission, lock=lock)
     _check_secrets(tx, submission, plan)
-    fitting = [fit.check(tx, spec, submission.caller.user_id) for spec in plan.resource_requests()]
+    fitting = [fit.check(tx, spec, submission.caller.user_id) for spec in plan.requests]
     others = (_launcher_note(submission), submission.advice, _trial(tx, submission.spec))
     return [*fitting[0], *(note for note in others if note is not None)]
 
@@ -194,10 +194,9 @@ def _memory_advice(tx: Connection, submission: Submission) -> list[SubmissionNot
 
 
 def _check_secrets(tx: Connection, submission: Submission, plan: planning.SubmissionPlan) -> None:
-    names = {name: None for job in plan.jobs for name in job.spec.secrets}
-    if names:
+    if plan.secrets:
         spec = submission.spec
-        named = of_jobs.NamedSecrets(user_id=submission.caller.user_id, project=spec.project, names=tuple(names))
+        named = of_jobs.NamedSecrets(user_id=submission.caller.user_id, project=spec.project, names=plan.secrets)
         of_jobs.check(tx, named)
 
 

@@ -1,7 +1,7 @@
 """Expansion of a sweep's spec into those of its trials. Pure, and the same for the same spec."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +28,7 @@ class Trial:
     spec: JobSpec
 
 
-def trials(spec: JobSpec) -> list[Trial]:
+def trials(spec: JobSpec) -> Iterator[Trial]:
     """Return the trials of a spec that has a sweep, each spec checked as if it had been submitted alone.
 
     An ``invalid-request`` problem names the parameter and the value that do not work.
@@ -36,7 +36,7 @@ def trials(spec: JobSpec) -> list[Trial]:
     if spec.sweep is None:
         raise ValueError("the spec has no sweep")
     bindings = ParameterBindings(spec)
-    return [_trial(number, drawn, bindings) for number, drawn in enumerate(sampling.parameters(spec.sweep), 1)]
+    return (_trial(number, drawn, bindings) for number, drawn in enumerate(sampling.parameters(spec.sweep), 1))
 
 
 def _trial(number: int, parameters: dict[str, Value], bindings: ParameterBindings) -> Trial:

@@ -40,6 +40,17 @@ def test_a_sweep_is_a_group_and_its_jobs(made: RecordedContext, db: Database) ->
     assert submissions.job(made.ctx).number == group.number + 5
 
 
+def test_portions_make_one_sweep(made: RecordedContext, db: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planning, "PORTION", 2)
+    group = submissions.sweep(made.ctx, tags=["a"], sweep={"env.SEED": {"range": [0, 5]}})
+    with db.read() as tx:
+        rows = tx.execute(select(Job.__table__).where(Job.group_id == group.id).order_by(Job.number)).all()
+    assert [(row.trial, row.number - group.number, row.spec["env"]["SEED"]) for row in rows] == [
+        (trial, trial + 1, str(trial)) for trial in range(5)
+    ]
+    assert (count(db, Event), count(db, Tag)) == (5, 5)
+
+
 def test_the_time_is_taken_when_all_locks_are_held(
     made: RecordedContext, db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,7 +13,7 @@ from torchyard.spec import JobSpec
 
 
 def trials(**fields: Any) -> list[expand.Trial]:
-    return expand.trials(JobSpec.model_validate(fields))
+    return list(expand.trials(JobSpec.model_validate(fields)))
 
 
 def recipe(sweep: dict[str, Any], **options: Any) -> list[expand.Trial]:
@@ -119,7 +119,7 @@ def test_every_wrong_name_of_a_command_is_named_with_its_mend() -> None:
 def test_the_example_is_a_sweep() -> None:
     text = (Path(__file__).parents[4] / "examples/sweep.yaml").read_text()
     spec = body.check(body.parse(text.encode(), "application/yaml"))
-    made = expand.trials(spec)
+    made = list(expand.trials(spec))
     assert len(made) == 12
     assert len({each.parameters["lr"] for each in made}) == 12
     assert {each.spec.recipe.strategy.name for each in made if each.spec.recipe} == {"single"}
