@@ -248,15 +248,20 @@ def _easy(seeds: int, processes: int) -> None:
     cases = [(share, kind, seed) for share in STOPPABLE[1:] for kind in KINDS for seed in range(seeds)]
     with ProcessPoolExecutor(processes) as pool:
         found = dict(zip(cases, pool.map(_beside_easy, cases), strict=True))
-    print(f"| stoppable | mean JCT / EASY's | {' | '.join(kind.name for kind in KINDS)} |")
-    print(f"|---|---|{'---|' * len(KINDS)}")
+    print(
+        f"| stoppable | mean JCT / EASY's | {' | '.join(kind.name for kind in KINDS)} | median, months of at most 1 |"
+    )
+    print(f"|---|---|{'---|' * len(KINDS)}---|")
     for share in STOPPABLE[1:]:
         of_kinds = [[found[share, kind, seed] for seed in range(seeds)] for kind in KINDS]
         every = [ratio for ratios in of_kinds for ratio in ratios]
         cells = [f"{statistics.geometric_mean(ratios):.2f}" for ratios in of_kinds]
-        print(
-            f"| {100 * share:.0f} % | {statistics.geometric_mean(every):.2f} ({max(every):.2f}) | {' | '.join(cells)} |"
-        )
+        met = sum(ratio <= 1 for ratio in every)
+        cells = [
+            f"{100 * share:.0f} %", f"{statistics.geometric_mean(every):.2f} ({max(every):.2f})", *cells,
+            f"{statistics.median(every):.2f}, {met} of {len(every)}",
+        ]  # fmt: skip
+        print(f"| {' | '.join(cells)} |")
 
 
 def _beside_easy(case: tuple[float, Kind, int]) -> float:

@@ -135,7 +135,8 @@ class _Trials:
 def _lasting_longer(job: Waiting) -> Waiting:
     limit_us = None if job.limit_us is None else job.limit_us + SPARE_US
     left = job.remaining
-    return replace(job, limit_us=limit_us, remaining=left and replace(left, p90_us=left.p90_us + SPARE_US))
+    longer = left and replace(left, p50_us=left.p50_us + SPARE_US, p90_us=left.p90_us + SPARE_US)
+    return replace(job, limit_us=limit_us, remaining=longer)
 
 
 def _kinds(state: SchedulerState, waiting: Waiting) -> Iterator[list[Proposal]]:

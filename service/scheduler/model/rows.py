@@ -19,7 +19,7 @@ def waiting(job: Waiting) -> tuple[float, ...]:
     """Return the table's columns for a waiting job."""
     known = job.remaining
     limit = math.inf if job.limit_us is None else job.limit_us
-    bound = limit if known is None else min(limit, known.p90_us)
+    bound = limit if known is None else min(limit, known.p50_us)
     left, least, most = _told(known)
     moving = (-job.eligible_us, -(job.eligible_us + job.ran_us), job.ran_us, left, 1, 1, 0, 0)
     return *moving, least, most, bound, math.inf, math.inf, job.ineligible is None, job.number, job.priority, math.inf

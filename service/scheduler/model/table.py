@@ -35,7 +35,7 @@ class Column(IntEnum):
     #: Remaining running time, if its own progress does not tell: as long as it has run, within these bounds.
     LEAST = 8
     MOST = 9
-    #: Upper bound of a waiting job's running time: nine of ten such jobs stay below it, or its limit; else infinite.
+    #: Running time of a waiting job that five of ten such jobs stay below, or its limit; else infinite.
     BOUND = 10
     #: Moment from which on it may be preempted, apart from `min_run`; infinite if it waits, or cannot be preempted.
     SPARED = 11

@@ -157,6 +157,7 @@ class Blocked:
         request = PlacementRequest(
             job=job.job,
             resources=job.resources,
+            likely_end_us=end_us(job, "p50_us", self._now_us),
             ends_us=ends_us,
             latest_end_us=limit_us,
             late_end_us=min(limit_us, 2 * ends_us - self._now_us),

@@ -106,9 +106,7 @@ class FeasibilityFilter:
             alike = self._alike(class_id)
             if self._ranks.worst[class_id] > UNDER:
                 alike &= self._ranks.worst > UNDER
-        refusals = self._refusals
-        if refusals is None:
-            refusals = self._refusals = _Refusals(len(self.open))
+        refusals = self._refusals = self._refusals or _Refusals(len(self.open))
         turn = bool(self._turn[row])
         refusals.score[alike] = -np.inf if turn else self._ranks.score[row]
         refusals.left[alike] = -np.inf if turn else self._ranks.left[row]

@@ -11,7 +11,7 @@ from torchyard.spec.policy import Policy
 def placement_request(job: Waiting, now_us: int, policy: Policy) -> PlacementRequest:
     """Return the placement request of a waiting job that would start at `now_us` under the policy."""
     limit = math.inf if job.limit_us is None else job.limit_us
-    likely = math.inf if job.remaining is None else job.remaining.p90_us
+    likely, late = (math.inf, math.inf) if job.remaining is None else (job.remaining.p50_us, job.remaining.p90_us)
     return PlacementRequest(
         job=job.job,
         resources=job.resources,
@@ -19,9 +19,10 @@ def placement_request(job: Waiting, now_us: int, policy: Policy) -> PlacementReq
         user=job.user,
         project=job.project,
         preemptible=preempts(policy) and (job.preemptible or leaves(job, policy)),
-        ends_us=now_us + min(limit, likely),
+        likely_end_us=now_us + min(limit, likely),
+        ends_us=now_us + min(limit, late),
         latest_end_us=now_us + limit,
-        late_end_us=now_us + min(limit, 2 * likely),
+        late_end_us=now_us + min(limit, 2 * late),
     )
 
 

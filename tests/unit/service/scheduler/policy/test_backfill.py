@@ -1,8 +1,8 @@
-"""Who may pass the oldest job that is overdue, where nobody can be stopped."""
+"""Who may pass a blocked job, and the oldest one that is overdue, where nobody can be stopped."""
 
 from dataclasses import replace
 
-from service.scheduler.model.jobs import Running
+from service.scheduler.model.jobs import Running, Waiting
 from service.scheduler.policy.decide import decide
 from service.scheduler.policy.order import PERIOD_US
 from tests.unit.service.scheduler.worlds import DAY, HOUR, MINUTE, NOW, job, known, node_info, running, starts, state
@@ -47,3 +47,20 @@ def test_whose_end_before_the_next_turn_is_sure_if_the_oldest_would_stop_others_
     in_its_way = running(9, "a0", since_us=now - HOUR, preemptible=True, remaining=known(MINUTE))
     sure, unsure = (job(n, remaining=known(minutes * MINUTE), ran_us=1) for n, minutes in ((2, 30), (3, 40)))
     assert set(starts(decide(state(node_info(), in_its_way, oldest, sure, unsure), now, Policy()))) == {"j2"}
+
+
+def test_what_is_held_for_a_job_that_is_not_overdue_is_lent_at_a_risk_of_a_half() -> None:
+    """Of the second and the third five in ten are gone in time, of the fourth nine in ten, of the fifth none."""
+    in_its_way = running(9, "a0", since_us=NOW - HOUR, remaining=known(2 * HOUR))
+    lengths = ((HOUR, 9 * HOUR), (2 * HOUR, 9 * HOUR), (HOUR, 2 * HOUR), (3 * HOUR, 3 * HOUR))
+    others = [
+        job(n, remaining=replace(known(p50), p90_us=p90), eligible_us=NOW - 1)
+        for n, (p50, p90) in enumerate(lengths, 2)
+    ]
+
+    def start(blocked: Waiting) -> set[str]:
+        return set(starts(decide(state(node_info(), in_its_way, blocked, *others), NOW, POLICY)))
+
+    wide = job(1, gpus=4, remaining=known(MINUTE), eligible_us=NOW - HOUR)
+    assert start(wide) == {"j2", "j3", "j4"}
+    assert start(replace(wide, eligible_us=OLDEST.eligible_us)) == set()
