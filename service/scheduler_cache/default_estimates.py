@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from dataclasses import replace
+from itertools import islice
 from typing import NamedTuple
 
 from sqlalchemy import Connection
@@ -33,8 +34,8 @@ class DefaultEstimates:
         self._known: dict[_JobKind, Estimate | None] = {}
         self._jobs: defaultdict[_JobKind, set[JobId]] = defaultdict(set)
         self._kinds: dict[JobId, _JobKind] = {}
-        #: Kinds still to be asked about in this round.
-        self._due: list[_JobKind] = []
+        #: Kinds still to be asked about in this round, in order; a kind that nobody waits with is none of them.
+        self._due: dict[_JobKind, None] = {}
 
     def add(self, tx: Connection, row: LoadedJob, now: int) -> Estimate | None:
         """Add a job that waits; return its estimate."""
@@ -53,17 +54,17 @@ class DefaultEstimates:
             self._jobs[kind].discard(job)
             if not self._jobs[kind]:
                 del self._jobs[kind], self._known[kind]
+                self._due.pop(kind, None)
 
     def begin_round(self) -> None:
         """Ask about all kinds again, unless the last round is not over."""
-        self._due = self._due or list(self._jobs)
+        self._due = self._due or dict.fromkeys(self._jobs)
 
     def renew(self, tx: Connection, state: SchedulerState, now: int) -> None:
         """Ask again for some of the kinds, and tell the state where the answer has changed."""
-        some, self._due = self._due[:KINDS], self._due[KINDS:]
-        for kind in some:
-            if kind in self._jobs:
-                self._renew(tx, kind, state, now)
+        for kind in list(islice(self._due, KINDS)):
+            del self._due[kind]
+            self._renew(tx, kind, state, now)
 
     def _renew(self, tx: Connection, kind: _JobKind, state: SchedulerState, now: int) -> None:
         fresh = self._estimator.of_history(tx, kind.key, kind.limit_us, now)
