@@ -31,6 +31,9 @@ class Receiver:
     def tell(self, *topics: str) -> None:
         self.told.append(("tell", *topics))
 
+    def count(self, points: int) -> None:
+        self.told.append(("count", points))
+
     def wake(self) -> None:
         self.told.append(("wake",))
 
@@ -38,7 +41,7 @@ class Receiver:
 def test_each_effect_reaches_its_receiver_once() -> None:
     receiver = Receiver()
     hub, dispatcher = cast("Hub", receiver), cast("Dispatcher", receiver)
-    effects = Effects(hub, dispatcher, receiver.wake, receiver.trace, receiver.tell)
+    effects = Effects(hub, dispatcher, receiver.wake, receiver.trace, receiver.tell, receiver.count)
     with create_engine("sqlite://").connect() as tx:
         unit = UnitOfWork(tx, 0)
         unit.tell_job("job-1")
@@ -46,6 +49,8 @@ def test_each_effect_reaches_its_receiver_once() -> None:
         unit.nudge("box")
         unit.launch("far", "att-1")
         unit.start("att-2")
+        unit.count_points(2)
+        unit.count_points(3)
         unit.wake_scheduler()
         effects.fire(unit)
     assert receiver.told == [
@@ -54,5 +59,6 @@ def test_each_effect_reaches_its_receiver_once() -> None:
         ("notify", "job:job-1", "jobs", "node:box", "queue"),
         ("tell", "job:job-1", "jobs", "node:box", "queue", "scheduler"),
         ("trace", "att-2"),
+        ("count", 5),
         ("wake",),
     ]
