@@ -80,7 +80,7 @@ def next_points(tx: Connection, series: int, seq: int, most: int) -> Rows:
 
 def after(tx: Connection, series: int, level: int, seq: int) -> list[Blocks]:
     """Return the rows of blocks of a series at a level that begin after a line."""
-    found = tx.scalars(_AFTER, {"series": series, "level": level, "after": seq})
+    found = tx.scalars(_AFTER, {"series": series, "level": level, "after": seq}).all()
     return [np.frombuffer(data, BLOCK) for data in found]
 
 
@@ -125,7 +125,7 @@ class _RolledSeries:
 
     def _rows(self, firsts: Sequence[int]) -> Blocks:
         key = {"series": self.series, "level": FINE}
-        some = (self.tx.scalars(_AMONG, {**key, "firsts": each}) for each in chunks(firsts))
+        some = [self.tx.scalars(_AMONG, {**key, "firsts": each}).all() for each in chunks(firsts)]
         return np.frombuffer(b"".join(data for found in some for data in found), BLOCK)
 
     def _points(self, firsts: Integers, lasts: Integers) -> Blocks:
@@ -208,7 +208,8 @@ class SeriesBlocks:
         return to_points(points[np.argsort(points["first_seq"], kind="stable")][-1:])
 
     def _all(self) -> Blocks:
-        blocks = np.concatenate(self._levels)
+        # Large blocks come first, as a rule: what follows on them is not rolled up so far.
+        blocks = np.concatenate(self._levels[::-1])
         return taken(blocks, np.argsort(blocks["first_seq"], kind="stable"))
 
     def refine(self, chosen: Callable[[Blocks], Mask]) -> None:
@@ -221,7 +222,7 @@ class SeriesBlocks:
             if replaced.any():
                 self._levels[level] = blocks[~replaced]
                 finer = self._source.finer(level, blocks[replaced])
-                self._levels[level - 1] = np.concatenate([self._levels[level - 1], finer])
+                self._levels[level - 1] = np.concatenate([finer, self._levels[level - 1]])
 
 
 def read(tx: Connection, series: int, rolled_seq: int, within: Within) -> SeriesBlocks:
