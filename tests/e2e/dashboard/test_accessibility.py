@@ -135,7 +135,7 @@ def opened(page: Page, path: str) -> None:
 
 @pytest.mark.timeout(600)
 def test_no_page_has_a_serious_fault_or_goes_beyond_a_phone(page: Page, paths: list[str]) -> None:
-    page.goto("/")
+    page.goto("/projects")
     expect(page.get_by_role("link", name="REST API")).to_have_attribute("href", "/docs")
     with_theme(page, "light")
     found, wide = {}, {}

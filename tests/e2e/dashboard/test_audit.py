@@ -3,7 +3,6 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.support.browser import visit
 from tests.support.live import Live
 
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("lived_in")]
@@ -37,5 +36,5 @@ def test_others_are_not_led_there(stranger: Page, live_service: Live) -> None:
     stranger.goto(f"/#login={code}")
     expect(stranger.get_by_role("heading", name="Jobs")).to_be_visible()
     expect(stranger.get_by_role("link", name="Audit")).to_have_count(0)
-    visit(stranger, "/audit")
+    stranger.goto("/audit")
     expect(stranger.get_by_text("Administrators see here")).to_be_visible()

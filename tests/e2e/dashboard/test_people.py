@@ -162,7 +162,7 @@ def test_others_read_a_project_and_its_administrators_change_it(stranger: Page, 
         client.post("/api/v1/users", json={"name": name}).raise_for_status()
     client.put("/api/v1/projects/default/members/dora", json={"role": "administrator"}).raise_for_status()
     sign_in(stranger, live_service, "eve")
-    visit(stranger, "/projects/default")
+    stranger.goto("/projects/default")
     expect(stranger.get_by_role("region", name="Members")).to_contain_text("administrator")
     expect(stranger.get_by_role("button", name=re.compile("Add|Edit|New|Remove"))).to_have_count(0)
     expect(stranger.get_by_label("Who submits")).to_have_count(0)

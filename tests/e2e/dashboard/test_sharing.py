@@ -159,7 +159,7 @@ def test_the_calendar_shows_and_changes_what_is_reserved(page: Page, node: Agent
     span = {"starts_at": begins.isoformat(), "ends_at": (begins + timedelta(days=2)).isoformat()}
     asked = {"name": "new disks", "maintenance": True, "nodes": [home.node_name()], **span}
     live_service.client.post("/api/v1/reservations", json=asked).raise_for_status()
-    visit(page, "/calendar")
+    page.goto("/calendar")
     row = page.get_by_role("group", name=f"Node {home.node_name()}")
     bar = row.get_by_role("button", name="Change new disks")
     bar.focus()

@@ -153,7 +153,7 @@ def test_who_may_submit_nothing_is_offered_nothing(browser: Browser, live_servic
         visit(page, f"/jobs/{job['number']}")
         expect(page.get_by_role("heading", level=1)).to_be_visible()
         expect(page.get_by_role("link", name="Rerun with edits")).to_have_count(0)
-        visit(page, "/submit")
+        page.goto("/submit")
         expect(page.get_by_text("You may look at jobs, but submit none")).to_be_visible()
         expect(yaml(page)).to_have_count(0)
 
