@@ -21,6 +21,7 @@ from worker.shim import table
 from worker.shim.files import result_size
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+_NONCE = re.compile(r"[0-9a-f]{32}")
 #: An inventory holds the lock for an instant to see whether it is free, so one refusal proves nothing.
 _LOCK_TRIES = 5
 _LOCK_PAUSE_S = 0.01
@@ -122,12 +123,17 @@ class AttemptFolder:
             os.close(descriptor)
 
     def nonce(self) -> str:
-        """The nonce of this node's claim: made once, fsynced, and the same ever after."""
+        """The nonce of this node's claim: made once, and the same ever after.
+
+        Not fsynced: a start that a power cut interrupts has run nothing. It then has another nonce, so the claim is
+        refused, the folder goes, and the attempt is known to be dead by the boot.
+        """
         path = self.at(layout.NONCE)
-        if path.exists():
-            return path.read_text()
+        with suppress(OSError, ValueError):
+            if _NONCE.fullmatch(known := path.read_text()):
+                return known
         value = secrets.token_hex(16)
-        files.write_whole(path, value.encode())
+        files.write_whole(path, value.encode(), durable=False)
         return value
 
     def started(self) -> bool:
@@ -161,6 +167,11 @@ class AttemptFolder:
             # Torn by a power cut, which no shim has outlived; but it was there, so the job had begun.
             began_us = path.stat().st_mtime_ns // 1000
             return ShimRecord(pid=0, start_ticks=0, boot_id="", child_pid=0, started_us=began_us)
+
+    @property
+    def result_pipe(self) -> Path:
+        """The pipe through which the shim tells its result, before that lies here for good."""
+        return self.path / f"{layout.RESULT}.pipe"
 
     def has_result(self) -> bool:
         return self.at(layout.RESULT).exists()

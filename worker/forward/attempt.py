@@ -1,6 +1,6 @@
 """One attempt from the moment its shim has been forked until nothing of it is left to bring away.
 
-    wait for the shim ──> forward ──> drain ──> report ──> bring the rest ──> settle
+    wait for the shim ──> forward ──> drain ──> report ──> bring the rest ──> settle ──> leave
 
 The end goes in this order, for people and for the next job in the queue alike:
 
@@ -8,7 +8,7 @@ The end goes in this order, for people and for the next job in the queue alike:
    already have its log, yet a flood of output must not keep its GPUs from the next job.
 2. The result. The service releases the GPUs.
 3. All the rest: the remaining streams, checkpoints not yet stored, outputs.
-4. ``settled``: the service has everything, so the folder may go.
+4. ``settled``: the service has everything, so the folder may go, once the shim has.
 
 `Follower.step` is a plain state machine; `Follower.run` gives it a thread.
 """
@@ -17,7 +17,9 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 from torchyard import wire
@@ -45,7 +47,7 @@ from worker.monitoring.user_disk import UserDisk
 DRAIN_S: Final = 2.0
 #: How often streams are looked at.
 TICK_S: Final = 0.2
-#: How often the shim's first word is looked for; its start takes about 30 ms.
+#: How often the shim's first word is looked for, where nobody waited for it: its start takes about 30 ms.
 START_S: Final = 0.005
 #: A job that ends within this time is reported once, by its result; every request costs the service a transaction.
 BRIEF_S: Final = 0.01
@@ -70,8 +72,12 @@ class FollowerService(LogSink, MetricSink, CheckpointSink, NoteSink, OutputSink,
 class Watch(Protocol):
     """Sees one process end."""
 
+    @property
+    def said(self) -> bytes | None:
+        """The result that it has told before it lies in the folder; None before."""
+
     def wait(self, seconds: float) -> bool:
-        """Return whether it has ended, after waiting for that at most so long."""
+        """Return whether it has ended, after waiting for that, or for its result, at most so long."""
 
     def close(self) -> None: ...
 
@@ -90,8 +96,8 @@ class FollowerTools:
 
     service: FollowerService
     blobs: BlobSender
-    #: Watches a shim; one that is gone has ended.
-    watch: Callable[[ShimRecord], Watch]
+    #: Watches a shim, and the pipe by which it tells its result; one that is gone has ended.
+    watch: Callable[[ShimRecord, Path], Watch]
     #: Sweeps what a dead shim left and writes its result; for an attempt without one.
     finalize_lost: Callable[[AttemptId], object]
     #: Called when an attempt enters another phase.
@@ -124,6 +130,9 @@ class Follower:
         self._fresh = fresh
         self._stop = threading.Event()
         self._watch: Watch | None = None
+        #: Of a shim that has told its result, and brings it to the disk.
+        self._leaving: Watch | None = None
+        self._result: wire.Result | None = None
         self._phase: Callable[[], float | None] = self._await_shim
         self._since = tools.now()
         self._looked = self._since
@@ -208,9 +217,10 @@ class Follower:
                 logger.exception("%s: a step failed and is tried again", self._folder.attempt_id)
                 pause = 1.0
             if pause is None:
+                self._close_watches()
                 return True
             self._wait(pause)
-        self._close_watch()
+        self._close_watches()
         return False
 
     def stop(self) -> None:
@@ -235,13 +245,14 @@ class Follower:
 
     def _await_shim(self) -> float | None:
         shim = self._folder.read_shim()
+        if shim is not None:
+            self._shim = shim
+            self._watch = self._tools.watch(shim, self._folder.result_pipe)
         if shim is not None or self._folder.has_result():
             self._make_lanes()
         if self._folder.has_result():
             return self._end()
-        if shim is not None:
-            self._shim = shim
-            self._watch = self._tools.watch(shim)
+        if self._watch is not None:
             self._watch.wait(BRIEF_S)
             return self._enter(self._forward)
         now = self._tools.now()
@@ -253,16 +264,24 @@ class Follower:
 
     def _forward(self) -> float | None:
         gone = self._watch is None or self._watch.wait(0)
-        if self._folder.has_result():
+        if self._hears_result() or self._folder.has_result():
             return self._end()
         if gone:
-            self._close_watch()
+            self._close_watches()
             self._tools.finalize_lost(self._folder.attempt_id)
             return self._end() if self._folder.has_result() else SILENT_S
         now = self._tools.now()
         beside = (self._start_stream, self._growing_stream, self._disk_stream, self._environment_stream)
         upload_stream.run_all((self._running_stream, *self._streams, *beside), now)
         return TICK_S
+
+    def _hears_result(self) -> bool:
+        """Return whether the shim has told its result, which a power cut may still take from the folder."""
+        said = None if self._watch is None else self._watch.said
+        if said is not None and self._result is None:
+            with suppress(ValueError):
+                self._result = wire.Result.model_validate_json(said)
+        return self._result is not None
 
     def _announce(self) -> bool:
         if not self._running_stream.drained:
@@ -284,8 +303,8 @@ class Follower:
         return None if start == self._told_start else start
 
     def _end(self) -> float:
-        """Nobody writes any more."""
-        self._close_watch()
+        """Nobody writes any more, but for the shim its result."""
+        self._leaving, self._watch = self._watch, None
         self._learn()
         self._ended = True
         for stream in (*self._streams, self._environment_stream):
@@ -297,10 +316,11 @@ class Follower:
         if launch:
             self._tools.learn(launch, self._folder, self._owner())
 
-    def _close_watch(self) -> None:
-        if self._watch is not None:
-            self._watch.close()
-            self._watch = None
+    def _close_watches(self) -> None:
+        for watch in (self._watch, self._leaving):
+            if watch is not None:
+                watch.close()
+        self._watch = self._leaving = None
 
     def _drain(self) -> float | None:
         now = self._tools.now()
@@ -317,7 +337,7 @@ class Follower:
         return upload_stream.pause([self._result_stream], now)
 
     def _send_result(self) -> bool:
-        result = self._folder.read_result()
+        result = self._result or self._folder.read_result()
         if result is None:
             raise OSError("the result has vanished")
         complete = results.complete(
@@ -373,7 +393,13 @@ class Follower:
     def _settle(self) -> float | None:
         now = self._tools.now()
         self._settled_stream.run(now)
-        return None if self._settled_stream.drained else upload_stream.pause([self._settled_stream], now)
+        if self._settled_stream.drained:
+            return self._enter(self._leave)
+        return upload_stream.pause([self._settled_stream], now)
+
+    def _leave(self) -> float | None:
+        """Wait for the shim, whose lock keeps the folder."""
+        return None if self._leaving is None or self._leaving.wait(TICK_S) else 0.0
 
     def _send_settled(self) -> bool:
         self.awaited = self._tools.service.settled(self._folder.attempt_id)

@@ -118,17 +118,25 @@ def result_size(ranks: int) -> int:
 
 
 class ResultFile:
-    """``result.json``, whose space is taken before the job can fill the disk."""
+    """``result.json``, whose space is taken before the job can fill the disk.
+
+    The worker hears of it through ``result.json.pipe`` before it lies on the disk for good, which takes milliseconds.
+    """
 
     def __init__(self, path: str, ranks: int) -> None:
         self._path = path
         self._temporary = f"{path}.reserved"
         self._descriptor = os.open(self._temporary, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         os.posix_fallocate(self._descriptor, 0, result_size(ranks))
+        try:
+            os.mkfifo(f"{path}.pipe", 0o600)
+        except OSError:
+            return  # an earlier shim's of the attempt, or no room: then the worker waits for the file
 
     def write(self, result: Json) -> None:
         """End the attempt for good, over a power cut too."""
         data = json.dumps(result).encode()
+        self._tell(data)
         os.pwrite(self._descriptor, data, 0)
         os.ftruncate(self._descriptor, len(data))
         os.fsync(self._descriptor)
@@ -136,6 +144,15 @@ class ResultFile:
         folder = os.open(os.path.dirname(self._path), os.O_RDONLY)
         os.fsync(folder)
         os.close(folder)
+
+    def _tell(self, data: bytes) -> None:
+        """Put a line into the pipe. It stays open while this process lives, and so keeps the line until it is read."""
+        try:
+            # For reading too: so it opens although nobody else has it open yet.
+            pipe = os.open(f"{self._path}.pipe", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+            os.write(pipe, data + b"\n")
+        except OSError:
+            return
 
 
 class CommandFile:

@@ -33,8 +33,8 @@ class TrackerState:
             return None
         return None if content is None else cls(**content)
 
-    def save(self, folder: Path) -> None:
-        """Survives a power cut from here on. Raises OSError."""
+    def save(self, folder: Path, *, durable: bool = True) -> None:
+        """Save it; `durable` survives a power cut too. Raises OSError."""
         place = folder / layout.TRACKERS
         place.mkdir(mode=0o700, exist_ok=True)
-        files.write_whole(place / _NAME, json.dumps(asdict(self)).encode())
+        files.write_whole(place / _NAME, json.dumps(asdict(self)).encode(), durable=durable)

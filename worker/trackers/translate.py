@@ -258,14 +258,17 @@ def places(folder: AttemptFolder, launch: Mapping[str, Any]) -> dict[Path, tuple
 
 
 def prepare(folder: AttemptFolder, launch: Mapping[str, Any], owner: int) -> None:
-    """Note what of trackers' files is there before the job begins; for the launcher. Raises OSError."""
+    """Note what of trackers' files is there before the job begins; for the launcher. Raises OSError.
+
+    It survives a power cut once a file of the job's is found, before any point depends on it: each start would wait.
+    """
     kinds = tuple(map(Tracker, launch["trackers"]))
     if not kinds:
         return
     job = folder.at(layout.JOB)
     skip, trackio_folder = places(folder, launch)[job]
     found = find.sources(job, kinds, skip=skip, trackio=trackio_folder)
-    TrackerState(baseline={source.key: size_of(source, owner) for source in found}).save(folder.path)
+    TrackerState(baseline={source.key: size_of(source, owner) for source in found}).save(folder.path, durable=False)
 
 
 def size_of(source: TrackerSource, owner: int) -> int:

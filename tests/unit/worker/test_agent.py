@@ -40,7 +40,7 @@ class World:
         tools = FollowerTools(
             service=service,
             blobs=BlobSender(service),
-            watch=lambda _: service,
+            watch=lambda *_: service,
             finalize_lost=lambda _: None,
             changed=lambda: None,
             spawn=self.threads.append,

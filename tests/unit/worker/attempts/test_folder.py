@@ -94,6 +94,15 @@ def test_the_nonce_is_made_once(folder: AttemptFolder) -> None:
     assert folder.at(layout.YARD).stat().st_mode & 0o777 == 0o700
 
 
+@pytest.mark.parametrize("content", ["", "\0" * 32, "\udcff"])
+def test_a_nonce_torn_by_a_power_cut_is_made_anew(folder: AttemptFolder, content: str) -> None:
+    """The claim is then refused, where an empty one would be no request at all."""
+    folder.at(layout.NONCE).write_text(content, errors="surrogateescape")
+    made = folder.nonce()
+    assert len(made) == 32
+    assert folder.nonce() == made
+
+
 def test_an_order_for_nobody_is_told(tmp_path: Path) -> None:
     given = AttemptOrder(attempt="att-2", action=Action.KILL)
     assert not order(AttemptFolder(tmp_path, "att-2"), given)
@@ -155,7 +164,7 @@ def test_files_torn_by_a_power_cut_hide_no_attempt(folder: AttemptFolder, conten
     shim = folder.read_shim()
     assert shim is not None
     assert abs(shim.started_us / 1e6 - time.time()) < 60
-    assert watch.of_shim(shim).wait(0)
+    assert watch.of_shim(shim, folder.result_pipe).wait(0)
     assert folder.stop_asked() is None
 
 

@@ -84,6 +84,7 @@ class Service:
 class Watch:
     def __init__(self) -> None:
         self.ended = False
+        self.said: bytes | None = None
 
     def wait(self, seconds: float) -> bool:
         return self.ended
@@ -113,7 +114,7 @@ class World:
         tools = FollowerTools(
             service=self.service,
             blobs=BlobSender(self.service),
-            watch=lambda _: self.shim,
+            watch=lambda *_: self.shim,
             finalize_lost=self.finalize_lost,
             changed=lambda: None,
             spawn=self.background.append,
@@ -164,6 +165,32 @@ def test_a_short_job_takes_few_requests(world: World) -> None:
     world.end()
     world.run(world.follower())
     assert world.service.calls == ["result", "settled"]
+
+
+def test_a_result_is_sent_as_it_is_told_and_the_folder_waits_for_the_shim(world: World) -> None:
+    """It has told its result, and brings it to the disk."""
+    follower = world.follower()
+    world.speak()
+    world.run(follower, until="running")
+    world.shim.said = b'{"kind": "exited", "exit_code": 3, "started_us": 5, "ended_us": 6}\n'
+    with pytest.raises(AssertionError):
+        world.run(follower)
+    assert world.service.calls == ["running", "result", "settled"]
+    assert world.service.results[0].exit_code == 3
+    world.shim.ended = True
+    assert follower.step() is None
+    assert world.finalized == []
+
+
+def test_words_that_are_no_result_are_passed_over(world: World) -> None:
+    follower = world.follower()
+    world.speak()
+    world.shim.said = b"3\n"
+    world.run(follower, until="running")
+    assert "result" not in world.service.calls
+    world.end()
+    world.run(follower)
+    assert world.service.results[0].exit_code == 0
 
 
 def test_the_streams_come_before_the_result_and_the_outputs_after(world: World) -> None:
