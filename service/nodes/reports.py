@@ -35,10 +35,14 @@ def launch(db: Database, node: str, attempt_id: AttemptId) -> wire.Launch:
         return launches.launch(tx, attempt_id, node)
 
 
-def claim(db: Database, now: int, node: str, attempt_id: AttemptId, message: wire.Claim) -> None:
-    """Give the attempt's member to the node; `lifecycle.Conflict` if it cannot be had."""
+def claim(db: Database, now: int, node: str, attempt_id: AttemptId, message: wire.Claim) -> wire.Launch:
+    """Give the attempt's member to the node; return what it starts. `lifecycle.Conflict` if it cannot be had, problems
+    as `launches.launch`.
+    """
+    found = launch(db, node, attempt_id)  # before others wait for the database: it may list thousands of files
     with db.unit_of_work(now) as unit:
         lifecycle.claim(unit.tx, attempt_id, node, message.nonce, unit.now)
+    return found
 
 
 def secrets(

@@ -37,6 +37,8 @@ class FakeService:
         self.orders: dict[str, wire.AttemptOrder] = {}
         self.forget: list[str] = []
         self.nonces: dict[str, str] = {}
+        #: Claims are answered without the launch, as by the version before.
+        self.claims_alone = False
         self.registered: list[wire.Register] = []
         self.heartbeats: list[wire.Heartbeat] = []
         self.running: dict[str, int] = {}
@@ -159,7 +161,13 @@ def _routes(fake: FakeService) -> APIRouter:  # noqa: C901
 
     @router.post("/attempts/{attempt}/claim")
     def claim(attempt: str, message: wire.Claim) -> Response:
-        return Response(status_code=204 if fake.nonces.setdefault(attempt, message.nonce) == message.nonce else 409)
+        if attempt in fake.results or attempt not in fake.launches:
+            return Response(status_code=404)
+        if fake.nonces.setdefault(attempt, message.nonce) != message.nonce:
+            return Response(status_code=409)
+        if fake.claims_alone:
+            return Response(status_code=204)
+        return Response(fake.launches[attempt].model_dump_json(), media_type="application/json")
 
     @router.post("/attempts/{attempt}/running", status_code=204)
     def running(attempt: str, message: wire.Started) -> None:

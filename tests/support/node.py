@@ -36,14 +36,15 @@ class FolderControl:
         path = self.root / "launches" / attempt
         return Launch.model_validate_json(path.read_bytes()) if path.exists() else None
 
-    def claim(self, attempt: str, nonce: str) -> bool:
+    def claim(self, attempt: str, nonce: str) -> Launch | None:
         path = self.root / "claims" / attempt
         try:
             with path.open("x") as file:
                 file.write(nonce)
         except FileExistsError:
-            return path.read_text() == nonce
-        return True
+            if path.read_text() != nonce:
+                return None
+        return self.launch(attempt)
 
     def secrets(self, attempt: str, nonce: str) -> dict[str, str]:
         assert (self.root / "claims" / attempt).read_text() == nonce

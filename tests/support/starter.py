@@ -1,6 +1,6 @@
 """``python -m tests.support.starter ROOT ATTEMPT WHERE``: starts an attempt and is killed on the way.
 
-WHERE is where SIGKILL strikes: launch, claim, prepared (told, and not to go yet), go, started, forked, or never.
+WHERE is where SIGKILL strikes: claiming, claim, prepared (told, and not to go yet), go, started, forked, or never.
 """
 
 import os
@@ -24,12 +24,9 @@ class DyingControl(FolderControl):
 
     where = "never"
 
-    def launch(self, attempt: str) -> Launch | None:
-        if self.where == "launch":
+    def claim(self, attempt: str, nonce: str) -> Launch | None:
+        if self.where == "claiming":
             die()
-        return super().launch(attempt)
-
-    def claim(self, attempt: str, nonce: str) -> bool:
         answer = super().claim(attempt, nonce)
         if self.where == "claim":
             die()

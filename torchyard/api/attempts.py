@@ -87,8 +87,9 @@ class StartStageName(StrEnum):
     PUBLISHING = "publishing"
     #: The message's way through Redis and Celery.
     DELIVERY = "delivery"
-    #: The node asks what to start.
+    #: The node makes a folder for the attempt.
     LAUNCH = "launch"
+    #: It takes the attempt, and is told what to start.
     CLAIM = "claim"
     #: Folder, code, checkpoint and environment are laid out.
     PREPARATION = "preparation"

@@ -8,8 +8,8 @@ only, Python 3.9.
         started                       fsynced before the shim is forked: never start again
         control.json                  what the job is asked to do; written by the shim, polled by the ranks
         yard/                         0700, the worker's: nonce, launch.json, command.json, start.json, shim.json,
-                                      result.json, baseline.json: what was laid out, tmp: a link to the
-                                      job's TMPDIR
+                                      result.json, result.json.pipe: by which the shim tells it,
+                                      baseline.json: what was laid out, tmp: a link to the job's TMPDIR
             trackers/                 points read from the files of the job's own trackers
         logs/                         rank-0.log, rank-1.log, …, launcher.log: raw bytes, appended
         restore/                      the checkpoint to resume from, if any

@@ -13,7 +13,7 @@ from torchyard.wire.start import NodeStart
 
 
 class Launch(Message):
-    """``GET /agent/attempts/{id}``: all a node needs to start an attempt."""
+    """``GET /agent/attempts/{id}``, and the answer to a `Claim`: all a node needs to start an attempt."""
 
     attempt: AttemptId
     job: JobId
@@ -45,7 +45,10 @@ def _set_fields(values: dict[str, Any], defaults: dict[str, Any]) -> dict[str, A
 
 
 class Claim(Message):
-    """``POST /agent/attempts/{id}/claim``: 204, or 409 if another nonce has it or it is void."""
+    """``POST /agent/attempts/{id}/claim``: answered by the `Launch`, or by 409 if another nonce has it or it is void.
+
+    A service of the version before answers 204, and has the launch asked for.
+    """
 
     nonce: str
 

@@ -181,7 +181,7 @@ class AttemptFolder:
         content = files.read_json(self.at(layout.RESULT))
         return Result.model_validate(content) if content is not None else None
 
-    def reserve_result(self, ranks: int) -> None:
+    def reserve_result(self, ranks: int = 0) -> None:
         """Take the space of its result while there is some. Raises OSError."""
         files.reserve(self._spare(layout.RESULT), result_size(ranks))
 

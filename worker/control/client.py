@@ -65,21 +65,21 @@ class ControlPlaneClient:
         self._post("/samples", wire.SampleBatch(samples=samples))
 
     def launch(self, attempt: AttemptId) -> wire.Launch | None:
-        """Return what to launch; None when the attempt is not this node's to start any more."""
+        """Return what to launch as it is now; None when the attempt is not this node's to start any more."""
         try:
             return wire.Launch.model_validate_json(self._request("GET", _attempt(attempt)).content)
         except RequestRefusedError as error:
             _pass_unwanted(error)
             return None
 
-    def claim(self, attempt: AttemptId, nonce: str) -> bool:
-        """Make the attempt this node's; False when another nonce has it or it is void."""
+    def claim(self, attempt: AttemptId, nonce: str) -> wire.Launch | None:
+        """Make the attempt this node's; return what to launch, None when another nonce has it or it is void."""
         try:
-            self._post(_attempt(attempt, "claim"), wire.Claim(nonce=nonce))
+            answer = self._post(_attempt(attempt, "claim"), wire.Claim(nonce=nonce))
         except RequestRefusedError as error:
             _pass_unwanted(error)
-            return False
-        return True
+            return None
+        return wire.Launch.model_validate_json(answer.content) if answer.content else self.launch(attempt)
 
     def secrets(self, attempt: AttemptId, nonce: str) -> dict[str, str]:
         """Return the values of the job's secrets by name; raise SecretsError if they cannot be had."""

@@ -45,11 +45,11 @@ PATIENCE_S = 10.0
 class LaunchService(Protocol):
     """Requests that the launcher makes. All may raise when the service does not answer: the attempt starts later."""
 
-    def launch(self, attempt: AttemptId) -> Launch | None:
-        """All that is needed to start; None when the service no longer wants it started here."""
+    def claim(self, attempt: AttemptId, nonce: str) -> Launch | None:
+        """Return all that is needed to start; None when another nonce has the attempt or it is void."""
 
-    def claim(self, attempt: AttemptId, nonce: str) -> bool:
-        """False when another nonce has it or it is void."""
+    def launch(self, attempt: AttemptId) -> Launch | None:
+        """Return the same as it is now; None when the service no longer wants it started here."""
 
     def secrets(self, attempt: AttemptId, nonce: str) -> dict[str, str]:
         """Return the values of the job's secrets by name; raise SecretsError if they cannot be had."""
@@ -134,16 +134,17 @@ class AttemptLauncher:
     def _start_locked(self, folder: AttemptFolder, descriptor: int, clock: StartClock) -> None:
         if folder.started() or folder.has_result():
             return
-        launch = self.control.launch(folder.attempt_id)
-        if launch is not None:
-            folder.reserve_result(launch.spec.local_world_size)
+        folder.reserve_result()  # on a full disk nothing is claimed
+        nonce = folder.nonce()
         clock.mark(StartMark.CLAIMING)
-        if launch is None or not self.control.claim(folder.attempt_id, folder.nonce()):
+        launch = self.control.claim(folder.attempt_id, nonce)
+        if launch is None:
             folder.remove()
             return
         clock.mark(StartMark.CLAIMED)
         claimed = {"claimed_steady_us": steady_us(), "boot_id": processes.boot_id()}
         try:
+            folder.reserve_result(launch.spec.local_world_size)
             self._begin(folder, descriptor, launch, claimed, clock)
         except OSError as error:
             if error.errno not in NO_SPACE or folder.started():

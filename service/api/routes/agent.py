@@ -103,12 +103,12 @@ def launch(attempt_id: AttemptId, ctx: Ctx, node: Node) -> Response:
         return answer(reports.launch(ctx.db, node, attempt_id))
 
 
-@router.post("/attempts/{attempt_id}/claim", status_code=NOTHING)
-def claim(attempt_id: AttemptId, message: wire.Claim, ctx: Ctx, node: Node) -> None:
-    """The node takes the attempt."""
+@router.post("/attempts/{attempt_id}/claim")
+def claim(attempt_id: AttemptId, message: wire.Claim, ctx: Ctx, node: Node) -> Response:
+    """The node takes the attempt; answered by all that is needed to start it."""
     memory.of_node(ctx.db, ctx.memory, attempt_id, node)
     with _refusals():
-        reports.claim(ctx.db, ctx.now_us(), node, attempt_id, message)
+        return answer(reports.claim(ctx.db, ctx.now_us(), node, attempt_id, message))
 
 
 @router.post("/attempts/{attempt_id}/secrets")

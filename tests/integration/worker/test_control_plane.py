@@ -33,11 +33,19 @@ def control(live: Live) -> Iterator[ControlPlaneClient]:
 
 def test_a_launch_and_its_claim(fake: FakeService, control: ControlPlaneClient) -> None:
     attempt = fake.assign(["true"])
+    assert control.claim(attempt, "one") == fake.launches[attempt]
+    assert control.claim(attempt, "one") == fake.launches[attempt]
+    assert control.claim(attempt, "two") is None
+    assert control.claim("att-unknown", "one") is None
     assert control.launch(attempt) == fake.launches[attempt]
-    assert control.claim(attempt, "one")
-    assert control.claim(attempt, "one")
-    assert not control.claim(attempt, "two")
     assert control.launch("att-unknown") is None
+
+
+def test_an_older_service_is_asked_for_the_launch(fake: FakeService, control: ControlPlaneClient) -> None:
+    attempt = fake.assign(["true"])
+    fake.claims_alone = True
+    assert control.claim(attempt, "one") == fake.launches[attempt]
+    assert control.claim(attempt, "two") is None
 
 
 def test_files_are_awaited_where_the_service_says_so(fake: FakeService, control: ControlPlaneClient) -> None:

@@ -90,7 +90,7 @@ def test_five_threads_and_five_processes_start_it_once(box: Box, tmp_path: Path)
     assert lines(tmp_path / "runs") == ["run"]
 
 
-@pytest.mark.parametrize("where", ["launch", "claim"])
+@pytest.mark.parametrize("where", ["claiming", "claim"])
 def test_a_starter_killed_before_started_is_no_loss(box: Box, tmp_path: Path, where: str) -> None:
     folder = box.assign(command=counted(tmp_path))
     assert starter(tmp_path, folder, where).wait() == -signal.SIGKILL

@@ -151,9 +151,11 @@ def test_a_secret_that_goes_between_decision_and_start_stops_it(people: Recorded
     attempt = assigned(people, scheduler, job)
     store.remove_secret(people.ctx.db, EVE, "API_KEY", NOW)
     with pytest.raises(ProblemError, match="Must not start: there is no secret API_KEY") as refused:
-        reports.launch(people.ctx.db, "box", attempt)
+        reports.claim(people.ctx.db, NOW, "box", attempt, wire.Claim(nonce="nonce"))
     assert refused.value.kind == "not-acceptable-state"
+    keep(people, EVE, "API_KEY", OWN)
     reports.claim(people.ctx.db, NOW, "box", attempt, wire.Claim(nonce="nonce"))
+    store.remove_secret(people.ctx.db, EVE, "API_KEY", NOW)
     with pytest.raises(ProblemError, match="there is no secret API_KEY") as refused:
         delivered(people, attempt)
     assert refused.value.kind == "conflict"
