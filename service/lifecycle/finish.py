@@ -5,7 +5,7 @@ from typing import Any, cast
 from sqlalchemy import Connection, Select, Table, and_, bindparam, func, select, update
 
 from service.accounting import usage
-from service.db.models import Attempt, Event, Member
+from service.db.models import Attempt, Event, Job, Member
 from service.db.records.attempts import AttemptRecord, MemberRecord
 from service.db.records.jobs import EventRecord, JobRecord, StopRequest
 from service.db.unit_of_work import unit_of
@@ -20,7 +20,7 @@ from service.storage import retention
 from torchyard.failures import fingerprints
 from torchyard.ids import AttemptId
 from torchyard.quantities import format_size
-from torchyard.states import ATTEMPT_FINAL, AttemptState, JobState, StopReason
+from torchyard.states import ATTEMPT_FINAL, JOB_FINAL, AttemptState, JobState, StopReason
 from torchyard.wire import Result, ResultKind
 
 _MEMBERS = cast("Table", Member.__table__)
@@ -29,8 +29,9 @@ _SETTLE_ON = _SETTLE.where(_MEMBERS.c.node == bindparam("on"))
 _SETTLE_RANK = _SETTLE.where(_MEMBERS.c.node_rank == bindparam("rank"))
 _SET_SAVED = update(cast("Table", Attempt.__table__)).where(Attempt.id == bindparam("attempt")).values(saved=True)
 _PARTS = (
-    select(Member.node, Attempt.job_id)
+    select(Member.node, Attempt.job_id, Job.state)
     .join(Attempt, Attempt.id == Member.attempt_id)
+    .join(Job, Job.id == Attempt.job_id)
     .where(Member.attempt_id == bindparam("attempt"))
 )
 _LOST_BEFORE_START = and_(Attempt.state == AttemptState.LOST, Attempt.started_us.is_(None))
@@ -108,14 +109,16 @@ def settle(tx: Connection, attempt_id: AttemptId, node: str) -> bool:
 
     Return whether the job's next attempt begins with its files.
     """
-    parts = {part.node: part.job_id for part in tx.execute(_PARTS, {"attempt": attempt_id})}
+    parts = {part.node: part for part in tx.execute(_PARTS, {"attempt": attempt_id})}
     if node not in parts:
         raise Unknown(f"attempt {attempt_id} has no part on node {node}")
     tx.execute(_SETTLE_ON, {"attempt": attempt_id, "on": node, "is_settled": True})
     links.learn(tx, attempt_id, sorted(parts))
-    unit_of(tx).tell_job(parts[node])
+    unit_of(tx).tell_job(parts[node].job_id)
     unit_of(tx).tell(f"logs:{attempt_id}")
-    unit_of(tx).wake_scheduler()  # its job may wait to start again from a checkpoint that is stored only now
+    # A job may wait to start again from a checkpoint that is stored only now, or be put back while this is written.
+    if parts[node].state not in JOB_FINAL:
+        unit_of(tx).wake_scheduler()
     return attempt_id in carry.awaited(tx, [attempt_id])
 
 

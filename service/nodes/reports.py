@@ -71,12 +71,16 @@ def running(
 
 def result(
     db: Database, estimator: Estimator, now: int, node: str, attempt: memory.AttemptIdentity, message: wire.Result
-) -> None:
-    """Record how the attempt's member on the node ended."""
+) -> wire.Settled | None:
+    """Record how the attempt's member on the node ended; return as `settled` where it says that nothing is left."""
+    ended = message.model_copy(update={"start": None, "settled": False})
     with db.unit_of_work(now) as unit:
-        lifecycle.finish(unit.tx, attempt.id, message.model_copy(update={"start": None}), unit.now, node=node)
+        lifecycle.finish(unit.tx, attempt.id, ended, unit.now, node=node)
         starts.take(unit.tx, attempt.id, message.start)
         estimator.done(unit.tx, attempt.job_id, unit.now)
+        if not message.settled:
+            return None
+        return wire.Settled(awaited=lifecycle.settle(unit.tx, attempt.id, node))
 
 
 def take_start(db: Database, now: int, attempt_id: AttemptId, message: wire.NodeStart) -> None:

@@ -28,7 +28,7 @@ class ResultKind(StrEnum):
 
 
 class Result(Message):
-    """``POST /agent/attempts/{id}/result``: how an attempt ended; 204."""
+    """``POST /agent/attempts/{id}/result``: how an attempt ended; 204, or with `settled` answered by `Settled`."""
 
     kind: ResultKind
     exit_code: int | None = None
@@ -73,6 +73,9 @@ class Result(Message):
     tracker_runs: dict[Text, list[Text]] | None = None
     #: The way to its first step, if that was not told before.
     start: NodeStart | None = None
+    #: Nothing of the attempt is left to bring: what ``POST /agent/attempts/{id}/settled`` would tell. A service of the
+    #: version before answers 204, and is told by itself.
+    settled: bool = False
 
 
 class NoteKind(StrEnum):

@@ -110,8 +110,13 @@ class ControlPlaneClient:
             if error.status not in {404, 405}:
                 raise
 
-    def result(self, attempt: AttemptId, result: wire.Result) -> None:
-        self._post(_attempt(attempt, "result"), result)
+    def result(self, attempt: AttemptId, result: wire.Result) -> wire.Settled | None:
+        """Tell how the attempt ended; return the answer of `settled` where the result settles it, too.
+
+        A service of the version before takes the result alone.
+        """
+        answer = self._post(_attempt(attempt, "result"), result)
+        return wire.Settled.model_validate_json(answer.content) if answer.content else None
 
     def stacks(self, attempt: AttemptId, dump: wire.StackDump) -> None:
         """Send the stacks of an attempt's processes."""

@@ -8,7 +8,8 @@ The end goes in this order, for people and for the next job in the queue alike:
    already have its log, yet a flood of output must not keep its GPUs from the next job.
 2. The result. The service releases the GPUs.
 3. All the rest: the remaining streams, checkpoints not yet stored, outputs.
-4. ``settled``: the service has everything, so the folder may go, once the shim has.
+4. ``settled``: the service has everything, so the folder may go, once the shim has. Where nothing is left to bring,
+   the result says so.
 
 `Follower.step` is a plain state machine; `Follower.run` gives it a thread.
 """
@@ -65,7 +66,7 @@ class FollowerService(LogSink, MetricSink, CheckpointSink, NoteSink, OutputSink,
 
     def running(self, attempt: AttemptId, started_us: int, start: wire.NodeStart | None = None) -> None: ...
     def start(self, attempt: AttemptId, start: wire.NodeStart) -> None: ...
-    def result(self, attempt: AttemptId, result: wire.Result) -> None: ...
+    def result(self, attempt: AttemptId, result: wire.Result) -> wire.Settled | None: ...
     def settled(self, attempt: AttemptId) -> bool: ...
 
 
@@ -137,6 +138,8 @@ class Follower:
         self._since = tools.now()
         self._looked = self._since
         self._ended = False
+        #: The result has settled it.
+        self._settled = False
         self._saved: bool | None = None
         #: The next attempt wants the files of this one.
         self.awaited = False
@@ -183,10 +186,12 @@ class Follower:
             UploadStream(f"{attempt} notes", NoteForwarder(tools.service, attempt, folder, owner=owner).pump),
         ]
         self._growing_stream = UploadStream(f"{attempt} written files", self._outputs.growing.pump)
-        installed = EnvironmentForwarder(
+        self._installed = EnvironmentForwarder(
             tools.service, attempt, interpreter_of(launch), tools.environments, spawn=tools.spawn, now=tools.now
         )
-        self._environment_stream = UploadStream(f"{attempt} environment", lambda: installed.pump(ended=self._ended))
+        self._environment_stream = UploadStream(
+            f"{attempt} environment", lambda: self._installed.pump(ended=self._ended)
+        )
         #: What they wait for is done in the background.
         self._unhurried = (self._streams[2], self._environment_stream)
         disk = DiskWatch(self._folder, tools.disk_limit, tools.spawn, tools.user_disk, launch.get("user", ""))
@@ -333,7 +338,7 @@ class Follower:
         now = self._tools.now()
         self._result_stream.run(now)
         if self._result_stream.drained:
-            return self._enter(self._bring_rest)
+            return self._enter(self._leave if self._settled else self._bring_rest)
         return upload_stream.pause([self._result_stream], now)
 
     def _send_result(self) -> bool:
@@ -354,13 +359,20 @@ class Follower:
         try:
             seen = {"saved": self._has_saved(), "gpu_memory_peak": self._tools.gpu_memory(self._folder.attempt_id)}
             moment = results.moment(result, self._launch())
-            told = complete.model_copy(update=moment | seen | {"start": self._new_start()})
-            self._tools.service.result(self._folder.attempt_id, told)
+            last = {"start": self._new_start(), "settled": self._has_told_all()}
+            told = complete.model_copy(update=moment | seen | last)
+            answer = self._tools.service.result(self._folder.attempt_id, told)
+            if answer is not None:
+                self._settled, self.awaited = True, answer.awaited
         except RequestRefusedError as error:
             if error.status not in {409, 410}:
                 raise
             logger.warning("%s: %s; the rest is brought away", self._folder.attempt_id, error)
         return False
+
+    def _has_told_all(self) -> bool:
+        """Return whether nothing will be left but the result, as of a job that ends at once and writes no file."""
+        return upload_stream.drained(self._streams) and not self._installed.begun and self._outputs.has_nothing()
 
     def _has_saved(self) -> bool:
         """Told with the result: the next attempt may start at once."""

@@ -177,6 +177,11 @@ class EnvironmentForwarder:
         self._found: wire.Environment | None = None
         self._done = interpreter is None
 
+    @property
+    def begun(self) -> bool:
+        """Whether it was looked at: of an attempt that has ended before that, nothing is told."""
+        return self._since is not None
+
     def pump(self, *, ended: bool) -> bool:
         """Read or tell it, if it is time to; return whether an attempt that has ended must wait for it."""
         now = self._now()

@@ -134,12 +134,13 @@ def running(attempt_id: AttemptId, message: wire.Started, ctx: Ctx, node: Node) 
         reports.running(ctx.db, ctx.estimator, ctx.now_us(), attempt, message)
 
 
-@router.post("/attempts/{attempt_id}/result", status_code=NOTHING)
-def result(attempt_id: AttemptId, message: wire.Result, ctx: Ctx, node: Node) -> None:
-    """The attempt is over."""
+@router.post("/attempts/{attempt_id}/result")
+def result(attempt_id: AttemptId, message: wire.Result, ctx: Ctx, node: Node) -> Response:
+    """The attempt is over; answered as by `settled` where it says that nothing is left to bring."""
     attempt = memory.of_node(ctx.db, ctx.memory, attempt_id, node)
     with _refusals():
-        reports.result(ctx.db, ctx.estimator, ctx.now_us(), node, attempt, message)
+        found = reports.result(ctx.db, ctx.estimator, ctx.now_us(), node, attempt, message)
+    return Response(status_code=NOTHING) if found is None else answer(found)
 
 
 @router.post("/attempts/{attempt_id}/start", status_code=NOTHING)

@@ -6,6 +6,7 @@ from sqlalchemy import select, update
 from service import lifecycle
 from service.db.engine import Database
 from service.db.models import Allocation, Checkpoint, Event, Job
+from service.db.unit_of_work import unit_of
 from tests.support import box, statements
 from tests.support.box import GIB, NOW
 from torchyard.ids import new_id
@@ -289,6 +290,18 @@ def test_orders_list_what_is_assigned_and_what_to_forget(db: Database, gpus: lis
     assert orders.assigned == [assigned]
     assert orders.forget == [done]
     assert [(o.attempt, o.action, o.serial) for o in orders.orders] == [(running, Action.CHECKPOINT, serial)]
+
+
+def test_what_is_settled_wakes_the_scheduler_unless_its_job_is_over(db: Database, gpus: list[str]) -> None:
+    """A job that waits again may wait for its checkpoints, and one that runs may be put back meanwhile."""
+    over, again = (box.start(db, box.add_job(db, max_retries=1), [gpu]) for gpu in gpus[:2])
+    box.finish(db, over)
+    assert box.finish(db, again, exit_code=1) is JobState.QUEUED
+    running = box.start(db, box.add_job(db), gpus[:1])
+    for attempt, wakes in ((over, False), (again, True), (running, True)):
+        with db.write() as tx:
+            lifecycle.settle(tx, attempt, "box")
+            assert unit_of(tx).scheduler is wakes
 
 
 def test_silence_releases_nothing_and_return_takes_up_again(db: Database, gpus: list[str]) -> None:

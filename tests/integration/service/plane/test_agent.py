@@ -118,6 +118,19 @@ def test_a_result_that_nobody_waits_for_changes_nothing(data_plane: Plane, befor
     assert data_plane.post(seeded, "claim", wire.Claim(nonce="n")).status_code in (409, 200)
 
 
+@pytest.mark.parametrize(("exit_code", "awaited"), [(0, False), (1, True)])
+def test_a_result_settles_the_attempt_if_nothing_is_left(data_plane: Plane, exit_code: int, *, awaited: bool) -> None:
+    """Told again it is answered alike, since its answer may have been lost."""
+    register(data_plane)
+    seeded = data_plane.job(max_retries=1)
+    result = RESULT.model_copy(update={"settled": True, "exit_code": exit_code})
+    for _ in range(2):
+        answer = data_plane.post(seeded, "result", result)
+        assert wire.Settled.model_validate_json(answer.content) == wire.Settled(awaited=awaited)
+    ended = wire.AttemptReport(attempt=seeded.attempt, phase=wire.Phase.ENDED, started_us=5)
+    assert beat(data_plane, ended).forget == [seeded.attempt]
+
+
 def test_the_next_attempt_learns_of_a_run_only_if_it_is_the_only_one(data_plane: Plane) -> None:
     register(data_plane)
     made: list[dict[str, list[str]] | None] = [{}, {"wandb": ["a"], "mlflow": ["m", "n"]}, {"wandb": ["a"]}]

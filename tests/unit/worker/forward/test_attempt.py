@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from torchyard import wire
+from worker.attempts import tree
 from worker.attempts.folder import AttemptFolder, ShimRecord
 from worker.exceptions import RequestRefusedError, UnavailableError
 from worker.forward import attempt as attempts
@@ -26,6 +27,8 @@ class Service:
         self.starts: list[wire.NodeStart] = []
         self.output_paths: list[str] = []
         self.blobs: set[str] = set()
+        #: It takes a result that settles.
+        self.settles = True
 
     def _called(self, name: str) -> None:
         self.calls.append(name)
@@ -39,9 +42,10 @@ class Service:
         self._called("start")
         self.starts.append(start)
 
-    def result(self, attempt: str, result: wire.Result) -> None:
+    def result(self, attempt: str, result: wire.Result) -> wire.Settled | None:
         self._called("result")
         self.results.append(result)
+        return wire.Settled(awaited=True) if result.settled and self.settles else None
 
     def notes(self, attempt: str, notes: wire.JobNotes) -> None:
         self._called("notes")
@@ -165,6 +169,43 @@ def test_a_short_job_takes_few_requests(world: World) -> None:
     world.end()
     world.run(world.follower())
     assert world.service.calls == ["result", "settled"]
+
+
+@pytest.mark.parametrize("settles", [True, False])
+def test_a_job_that_leaves_nothing_is_settled_by_its_result(world: World, *, settles: bool) -> None:
+    """A service of the version before is told by itself."""
+    tree.write(world.folder.path, tree.BaselineManifest())
+    world.speak()
+    world.write("logs/rank-0.log", b"hello")
+    world.end()
+    world.service.settles = settles
+    follower = world.follower()
+    world.run(follower)
+    assert world.service.calls == ["log", "result"] + ["settled"] * (not settles)
+    assert follower.awaited is settles
+
+
+@pytest.mark.parametrize("what", ["file", "gone", "live", "running", "log", "many"])
+def test_a_result_settles_nothing_while_something_is_left(world: World, what: str) -> None:
+    snapshot = {(wire.Root.CODE, "train.py"): "0" * 64} if what == "gone" else {}
+    if what == "many":
+        snapshot = {(wire.Root.CODE, f"{number}.py"): "0" * 64 for number in range(1000)}
+    tree.write(world.folder.path, tree.BaselineManifest(live=what == "live", snapshot=snapshot))
+    if what == "file":
+        world.write("job/output/file", b"output")
+    if what == "log":
+        world.write("logs/rank-0.log", b"hello")
+        world.service.errors["log"] = UnavailableError()
+    world.speak()
+    follower = world.follower()
+    if what == "running":
+        world.run(follower, until="running")
+    world.end()
+    world.run(follower, until="result")
+    assert not world.service.results[0].settled
+    world.service.errors.clear()
+    world.run(follower)
+    assert world.service.calls[-1] == "settled"
 
 
 def test_a_result_is_sent_as_it_is_told_and_the_folder_waits_for_the_shim(world: World) -> None:
