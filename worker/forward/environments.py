@@ -179,7 +179,7 @@ class EnvironmentForwarder:
 
     @property
     def begun(self) -> bool:
-        """Whether it was looked at: of an attempt that has ended before that, nothing is told."""
+        """Return whether it was looked at: of an attempt that has ended before that, nothing is told."""
         return self._since is not None
 
     def pump(self, *, ended: bool) -> bool:

@@ -325,7 +325,7 @@ def test_files_that_the_next_attempt_awaits_stay_until_the_service_forgets_them(
     kept = box.home / "retained" / attempt
     until((kept / "job/code/snapshot.pt").exists, what="the file to be retained")
     until(lambda: box.fake.heartbeats[-1].retained == [attempt], what="the word of it")
-    assert box.fake.heartbeats[-1].attempts == []
+    until(lambda: box.fake.heartbeats[-1].attempts == [], what="an inventory without it")
     assert sorted(path.name for path in kept.rglob("*")) == ["code", "job", "output", "snapshot.pt"]
     box.fake.forget.append(attempt)
     until(lambda: not kept.exists(), what="its removal")

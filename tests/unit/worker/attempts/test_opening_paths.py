@@ -54,6 +54,7 @@ ALLOWED = {
             "settings",
             "shim/fork",
             "monitoring/inventory",
+            "monitoring/watch",
             "shim/supervise",
             "trackers/journal",
             "trackers/printed",
