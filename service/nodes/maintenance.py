@@ -16,6 +16,7 @@ from service.infra import times
 from service.infra.times import moment
 from service.nodes import registration, reservations
 from service.scheduler.policy.maintenance import drains
+from service.scheduler_cache.reservations import to_come
 
 ACTOR = "maintenance"
 
@@ -92,4 +93,4 @@ def _due(tx: Connection, now: int) -> dict[str, str]:
 def _wanted(tx: Connection, now: int) -> dict[str, str]:
     """Return the nodes of maintenances that have begun, or are so near that jobs must save; of two, the earlier."""
     lead_us = current_policy(tx).checkpoint_timeout * 1_000_000
-    return drains(reservations.to_come(tx, now), lead_us, now)
+    return drains(to_come(tx, now), lead_us, now)

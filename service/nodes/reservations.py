@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
-from sqlalchemy import Connection, bindparam, func, insert, select, update
+from sqlalchemy import Connection, func, insert, select, update
 
 from service.db.engine import Database
 from service.db.models import Device, Installation, Node, Reservation, User
@@ -15,6 +15,7 @@ from service.identity import audit, project_names, users
 from service.identity.callers import Caller
 from service.infra import times
 from service.infra.times import moment
+from service.scheduler_cache.reservations import to_come
 from torchyard.api import sharing
 from torchyard.ids import new_id
 
@@ -182,18 +183,6 @@ def _devices(tx: Connection) -> dict[str, int]:
     usable = Device.present & Device.unusable.is_(None)
     joined = select(Node.name, func.count(Device.uuid)).outerjoin(Device, (Device.node == Node.name) & usable)
     return {row[0]: row[1] for row in tx.execute(joined.group_by(Node.name))}
-
-
-_TO_COME = (
-    select(Reservation.__table__)
-    .where(Reservation.cancelled_us.is_(None), Reservation.ends_us > bindparam("from_us"))
-    .order_by(Reservation.starts_us, Reservation.id)
-)
-
-
-def to_come(tx: Connection, from_us: int) -> list[ReservationRecord]:
-    """Return reservations that hold at a moment or later."""
-    return ReservationRecord.all(tx.execute(_TO_COME, {"from_us": from_us}))
 
 
 def _resources(record: ReservationRecord) -> ReservedResources:

@@ -13,19 +13,17 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection
 
 from service import notices
 from service.accounting import accounts
 from service.accounting.policy_settings import current_policy
 from service.db.changefeed import Overlap
 from service.db.engine import Database
-from service.db.models import Reservation
-from service.db.records.nodes import ReservationRecord
 from service.estimation.forecasts import Estimator
-from service.scheduler.model.jobs import Estimate, IneligibleReason, ReservationInfo
+from service.scheduler.model.jobs import Estimate, IneligibleReason
 from service.scheduler.model.state import SchedulerState
-from service.scheduler_cache import load_jobs
+from service.scheduler_cache import load_jobs, reservations
 from service.scheduler_cache.default_estimates import DefaultEstimates
 from service.scheduler_cache.excluded_nodes import ExcludedNodes
 from service.scheduler_cache.ineligible import Ineligibility
@@ -142,7 +140,7 @@ class Loader:
     def _refresh(self, tx: Connection, now: int) -> None:
         """Bring jobs and reservations up to date."""
         self._policy = None
-        self._state.reservations = _reservations(tx, now)
+        self._state.reservations = reservations.for_policy(tx, now)
         compare = not self._mark_us or now - self._compared_us >= COMPARE_US or now < self._mark_us - OVERLAP_US
         changed = self._compare(tx, now) if compare else self._changed(tx, now)
         any_job = bool(changed or self._state.waiting or self._state.running)
@@ -259,27 +257,3 @@ class Loader:
         load_jobs.estimate(state, self._estimates(tx, rows, now), now)
         if tried := load_jobs.load(tx, load_jobs.tried(state, now)):
             self._put_running(tx, tried, self._estimates(tx, tried, now), now)
-
-
-_COMING = (
-    select(Reservation.__table__)
-    .where(Reservation.cancelled_us.is_(None), Reservation.ends_us > bindparam("now"))
-    .order_by(Reservation.starts_us)
-)
-
-
-def _reservations(tx: Connection, now: int) -> tuple[ReservationInfo, ...]:
-    return tuple(
-        ReservationInfo(
-            id=row.id,
-            name=row.name,
-            starts_us=row.starts_us,
-            ends_us=row.ends_us,
-            maintenance=row.maintenance,
-            users=frozenset(row.users),
-            projects=frozenset(row.projects),
-            nodes=frozenset(row.nodes),
-            gpus=row.gpus,
-        )
-        for row in ReservationRecord.each(tx.execute(_COMING, {"now": now}))
-    )
