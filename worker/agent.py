@@ -60,8 +60,8 @@ class Machine:
     disk_free: Callable[[], int]
     #: Starts an attempt unless somebody has; raises `UnavailableError` when the service cannot be asked.
     start: Callable[[AttemptId, Heard], None]
-    #: Who computes on a GPU that is not theirs, in words.
-    offenders: Callable[[], list[str]] = list
+    #: Who computes on a GPU that is not theirs.
+    offenders: Callable[[], list[wire.Finding]] = list
     #: Kills what carries an attempt's id: for one whose folder, and with it the shim's ear, was taken away.
     sweep: Callable[[AttemptId], object] = processes.sweep
     #: Files of ended attempts that are too large for the store.
@@ -157,7 +157,7 @@ class Agent:
         # Read before the inventory is begun: the service judges by it which claims the inventory must show.
         beat = self._beat
         statuses, accounts = self.adopt(), self._node.accounts
-        retained = self._retained()
+        retained, offenders = self._retained(), self._node.offenders()
         orders = self._service.heartbeat(
             wire.Heartbeat(
                 identity=self._node.identity,
@@ -165,7 +165,8 @@ class Agent:
                 attempts=[_report(status) for status in statuses],
                 disk_free=self._node.disk_free(),
                 disk_floor=self._node.own_floor(),
-                offenders=self._node.offenders(),
+                offenders=[each.message for each in offenders],
+                offender_findings=offenders,
                 kept=self._node.kept.attempts() if self._node.kept is not None else [],
                 retained=retained,
                 accounts=accounts.known if accounts is not None else None,

@@ -133,7 +133,7 @@ class Runtime:
             attempts=self._settings.attempts,
             devices=self._devices,
             scan=lambda: inventory.whole(self._settings.attempts),
-            offenders=self._name_offenders,
+            offenders=self._find_offenders,
             disk_free=lambda: registration.disk_free(self._settings.attempts),
             start=launcher.start,
             kept=KeptFiles(self._settings.home),
@@ -285,8 +285,8 @@ class Runtime:
         devices = self._settings.foreign.apply(devices, found)
         return devices if self._nvml is None else faults.mark(devices, faults.find(self._nvml, self._xids.newest()))
 
-    def _name_offenders(self) -> list[str]:
-        """Name who uses GPUs that are not theirs; end attempts that do, if that is the policy."""
+    def _find_offenders(self) -> list[wire.Finding]:
+        """Tell who uses GPUs that are not theirs; end attempts that do, if that is the policy."""
         if self._nvml is None:
             return []
         found = trespass.find(self._nvml, self._scan)
@@ -294,7 +294,8 @@ class Runtime:
             self._stop(trespass.confirmed(found, trespass.find(self._nvml, self._scan)))
         offending = self._offenders()
         self._notifier.see(offending)
-        return [*map(str, offending), *(str(each) for each in found if each.given)]
+        over = (each.finding() for each in found)
+        return [*(each.finding() for each in offending), *(each for each in over if each is not None)]
 
     def _stop(self, found: Sequence[trespass.Trespass]) -> None:
         for each in found:

@@ -196,12 +196,16 @@ class Node(Base):
     held_us: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     #: Who computes on a GPU that is not theirs, in words.
     offenders: Mapped[list[Any]] = mapped_column(default=list)
+    #: What those words are made of (`torchyard.wire.Finding`); NULL is nothing, as of an older worker.
+    offender_findings: Mapped[list[Any] | None] = mapped_column(JSON(none_as_null=True))
     #: Words of its administrator that jobs may ask for; NULL is none.
     labels: Mapped[list[Any] | None] = mapped_column(JSON(none_as_null=True))
     #: What its worker knows (`torchyard.wire.Capability`); NULL is nothing, as of an older worker.
     capabilities: Mapped[list[Any] | None] = mapped_column(JSON(none_as_null=True))
     #: Why its kernel holds jobs to no limits; NULL where it does, and of an older worker.
     unenforced: Mapped[str | None]
+    #: What that is made of (`torchyard.wire.Finding`); NULL of an older worker.
+    unenforced_finding: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     #: Whether it can run jobs as a UNIX user, by name (`wire.Heartbeat.accounts`); NULL of an older worker.
     accounts: Mapped[dict[str, bool] | None] = mapped_column(JSON(none_as_null=True))
     #: Heartbeats answered; see `service.lifecycle.proof`.
@@ -233,6 +237,8 @@ class Device(Base):
     present: Mapped[bool] = mapped_column(default=True)
     #: How near it is to the node's other devices (`wire.Topology`), where the driver tells.
     topology: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    #: What `unusable`, `reported_unusable` and `fault` are made of, by their messages (`torchyard.wire.Finding`).
+    findings: Mapped[list[Any] | None] = mapped_column(JSON(none_as_null=True))
 
 
 class DeviceUse(Base):
@@ -263,6 +269,8 @@ class Outage(Base):
     kind: Mapped[str]
     #: The fault, the drain's message, or the maintenance's name; empty where none was given.
     reason: Mapped[str]
+    #: What a fault is made of (`torchyard.wire.Finding`), as far as it is known.
+    finding: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     started_us: Mapped[int]
     #: NULL while it holds.
     ended_us: Mapped[int | None]

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, Select, bindparam, exists, func, select, upda
 from service.db.models import Allocation, Attempt, Checkpoint, Device
 from service.db.records.attempts import AttemptRecord
 from service.db.records.jobs import JobRecord
+from service.db.records.nodes import DeviceRecord
 from service.db.records.record import Record
 from service.lifecycle import outages, outcome
 from torchyard.failures import fingerprints, recognition
@@ -15,7 +16,7 @@ from torchyard.failures.fingerprints import Blame
 from torchyard.ids import AttemptId
 from torchyard.spec import Launcher
 from torchyard.states import ATTEMPT_FINAL, AttemptState, StopReason
-from torchyard.wire import Result
+from torchyard.wire import Finding, FindingCode, FindingParams, Result
 
 #: A device on which so many attempts in a row ended by its fault gets no more jobs.
 MAX_ON_DEVICE = 3
@@ -24,6 +25,9 @@ _BEFORE: Select[Any] = (
     .where(Attempt.job_id == bindparam("job"), Attempt.number < bindparam("number"))
     .order_by(Attempt.number.desc())
     .limit(2 * outcome.MAX_FAULTS)
+)
+_DEVICE: Select[Any] = select(Device.__table__).where(
+    Device.node == bindparam("node"), Device.uuid == bindparam("uuid")
 )
 _BEGUN = func.coalesce(Attempt.resumed_from_step, -1)
 _CAME_FURTHER: Select[Any] = select(
@@ -81,9 +85,19 @@ def condemn(tx: Connection, job: JobRecord, attempt_id: AttemptId, result: Resul
         return
     for node, uuid in _suspects(tx, job, attempt_id, result):
         if _always_faulty(tx, node, uuid):
-            why = f"{outages.FAULTY}{MAX_ON_DEVICE} jobs: reset the GPU or reboot, then `yard nodes --resume {node}`"
-            tx.execute(update(Device).where(Device.node == node, Device.uuid == uuid).values(unusable=why))
-            outages.record_device_outage(tx, node, uuid, why)
+            _take_out_of_use(tx, node, uuid)
+
+
+def _take_out_of_use(tx: Connection, node: str, uuid: str) -> None:
+    command = f"yard nodes --resume {node}"
+    why = f"{outages.FAULTY}{MAX_ON_DEVICE} jobs: reset the GPU or reboot, then `{command}`"
+    params: FindingParams = {"jobs": MAX_ON_DEVICE, "resume": command}
+    finding = Finding(code=FindingCode.FAILING, message=why, params=params)
+    device = DeviceRecord.one(tx.execute(_DEVICE, {"node": node, "uuid": uuid}))
+    findings = [each.model_dump(mode="json") for each in (*(device.findings or ()), finding)]
+    values = {"unusable": why, "findings": findings}
+    tx.execute(update(Device).where(Device.node == node, Device.uuid == uuid).values(**values))
+    outages.record_device_outage(tx, node, uuid, why, finding)
 
 
 def _suspects(tx: Connection, job: JobRecord, attempt_id: AttemptId, result: Result) -> list[tuple[str, str]]:

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 from service.db.models import Node, Outage, Reservation
 from service.db.unit_of_work import unit_of
 from torchyard.api import OutageKind
+from torchyard.wire import Finding
 
 #: How the reason begins that stays with a device until an administrator resumes its node.
 FAULTY = "failed under the last "
@@ -21,10 +22,12 @@ def out_of_use(unusable: str | None) -> bool:
     return (unusable or "").startswith((FAULTY, QUARANTINED))
 
 
-def record_device_outage(tx: Connection, node: str, uuid: str, unusable: str | None) -> None:
-    """Begin or end a device's quarantine, as the reason says that its row has now."""
+def record_device_outage(
+    tx: Connection, node: str, uuid: str, unusable: str | None, finding: Finding | None = None
+) -> None:
+    """Begin or end a device's quarantine, as the reason says that its row has now, with what that is made of."""
     reason = (unusable or "").removeprefix(QUARANTINED)
-    _record(tx, node, uuid, {(OutageKind.QUARANTINE, reason)} if out_of_use(unusable) else set())
+    _record(tx, node, uuid, {(OutageKind.QUARANTINE, reason)} if out_of_use(unusable) else set(), finding)
 
 
 def record_node_outages(tx: Connection, node: str) -> None:
@@ -45,7 +48,9 @@ def record_node_outages(tx: Connection, node: str) -> None:
     _record(tx, node, None, holding)
 
 
-def _record(tx: Connection, node: str, uuid: str | None, holding: set[tuple[OutageKind, str]]) -> None:
+def _record(
+    tx: Connection, node: str, uuid: str | None, holding: set[tuple[OutageKind, str]], finding: Finding | None = None
+) -> None:
     """End what holds no longer, and begin what does from now on; another reason is another outage."""
     now = unit_of(tx).now
     query = select(Outage.id, Outage.kind, Outage.reason).where(
@@ -57,4 +62,5 @@ def _record(tx: Connection, node: str, uuid: str | None, holding: set[tuple[Outa
         tx.execute(delete(Outage).where(Outage.id.in_(over), Outage.started_us >= now))
         tx.execute(update(Outage).where(Outage.id.in_(over)).values(ended_us=now))
     for kind, reason in sorted(holding - known.keys()):
-        tx.execute(insert(Outage).values(node=node, uuid=uuid, kind=kind, reason=reason, started_us=now))
+        made = {"kind": kind, "reason": reason, "finding": finding and finding.model_dump(mode="json")}
+        tx.execute(insert(Outage).values(node=node, uuid=uuid, started_us=now, **made))

@@ -70,6 +70,7 @@ def record(tx: Connection, node: str, heartbeat: wire.Heartbeat, now: int) -> He
         "disk_floor": heartbeat.disk_floor,
         "held_us": held_us or None,
         "offenders": heartbeat.offenders,
+        "offender_findings": [each.model_dump(mode="json") for each in heartbeat.offender_findings] or None,
         "accounts": heartbeat.accounts,
         "last_seen_us": now,
         "unreachable": False,

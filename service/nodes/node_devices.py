@@ -8,10 +8,10 @@ from service import lifecycle
 from service.db.models import Attempt, Device
 from service.db.records.nodes import DeviceRecord
 from torchyard import wire
+from torchyard.ids import AttemptId
 from torchyard.states import AttemptState
 
 _ALIVE = (wire.Phase.RUNNING, wire.Phase.STOPPING)
-_STRANGER = "attempt {0}, which {1}, runs on it: wait for its end, or end it on the node"
 _OF_NODE = select(Device.__table__).where(Device.node == bindparam("node"))
 _STATES = select(Attempt.id, Attempt.state).where(Attempt.id.in_(bindparam("attempts", expanding=True)))
 
@@ -23,7 +23,7 @@ def store(tx: Connection, node: str, devices: Sequence[wire.Device]) -> bool:
     changed = False
     for reported in devices:
         old = stored.pop(reported.uuid, None)
-        device = _quarantined(_still_faulty(reported, old), node, old)
+        device = _of_findings(_quarantined(_still_faulty(reported, old), node, old), reported)
         # A fault that is over, and comes again, is another one.
         known = old.acknowledged if old is not None and old.acknowledged == device.fault else None
         own = {"present": True, "acknowledged": known, "reported_unusable": reported.unusable}
@@ -36,7 +36,7 @@ def store(tx: Connection, node: str, devices: Sequence[wire.Device]) -> bool:
             continue
         changed = True
         if device.unusable != (None if old is None else old.unusable):
-            lifecycle.record_device_outage(tx, node, device.uuid, device.unusable)
+            lifecycle.record_device_outage(tx, node, device.uuid, device.unusable, _finding(device, device.unusable))
     gone = [uuid for uuid, record in stored.items() if record.present]
     if gone:
         tx.execute(update(Device).where(Device.node == node, Device.uuid.in_(gone)).values(present=False))
@@ -49,15 +49,32 @@ def _still_faulty(reported: wire.Device, old: DeviceRecord | None) -> wire.Devic
     """
     if old is None or not lifecycle.out_of_use(old.unusable):
         return reported
-    return reported.model_copy(update={"unusable": old.unusable})
+    return reported.unusable_for(old.finding) if old.finding else reported.model_copy(update={"unusable": old.unusable})
 
 
 def _quarantined(device: wire.Device, node: str, old: DeviceRecord | None) -> wire.Device:
     """Return the device, in quarantine if its driver tells of a fault with which nobody has returned it to use."""
     if device.fault is None or (old is not None and old.acknowledged == device.fault):
         return device
-    why = f"{lifecycle.QUARANTINED}{device.fault}, then `yard nodes --return {node}:{device.index}`"
-    return device.model_copy(update={"unusable": why})
+    command = f"yard nodes --return {node}:{device.index}"
+    why = f"{lifecycle.QUARANTINED}{device.fault}, then `{command}`"
+    fault = _finding(device, device.fault) or _in_own_words(device.fault)
+    return device.unusable_for(fault.model_copy(update={"message": why, "params": {**fault.params, "return": command}}))
+
+
+def _in_own_words(fault: str) -> wire.Finding:
+    return wire.Finding(code=wire.FindingCode.FAULT, message=fault, params={"said": fault})
+
+
+def _finding(device: wire.Device, message: str | None) -> wire.Finding | None:
+    return next((each for each in device.findings if each.message == message), None)
+
+
+def _of_findings(device: wire.Device, reported: wire.Device) -> wire.Device:
+    """Return the device with the findings that something of it is made of, each once."""
+    told = {device.unusable, device.fault, reported.unusable}
+    found = {each.message: each for each in device.findings if each.message in told}
+    return device.model_copy(update={"findings": tuple(found.values())})
 
 
 def return_to_use(tx: Connection, node: str, which: str | None = None) -> list[int]:
@@ -79,10 +96,17 @@ def return_to_use(tx: Connection, node: str, which: str | None = None) -> list[i
     return [device.index for device in returned]
 
 
-def reported_unusable(tx: Connection, node: str) -> dict[str, str | None]:
-    """Return why the node itself keeps jobs from devices, by UUID; None: it does not."""
-    query = select(Device.uuid, Device.reported_unusable).where(Device.node == node)
-    return {row.uuid: row.reported_unusable for row in tx.execute(query)}
+def still_unusable(tx: Connection, node: str, devices: Sequence[wire.Device]) -> list[wire.Device]:
+    """Return the devices, those of which nothing is told as the node has kept jobs from them before."""
+    known = {record.uuid: record for record in DeviceRecord.each(tx.execute(_OF_NODE, {"node": node}))}
+    return [device if device.unusable else _as_before(device, known.get(device.uuid)) for device in devices]
+
+
+def _as_before(device: wire.Device, before: DeviceRecord | None) -> wire.Device:
+    if before is None:
+        return device
+    findings = (*device.findings, *(before.findings or ()))
+    return device.model_copy(update={"unusable": before.reported_unusable, "findings": findings})
 
 
 def kept_from_strangers(tx: Connection, heartbeat: wire.Heartbeat) -> list[wire.Device]:
@@ -91,12 +115,21 @@ def kept_from_strangers(tx: Connection, heartbeat: wire.Heartbeat) -> list[wire.
     rows = tx.execute(_STATES, {"attempts": [each.attempt for each in alive]}) if alive else ()
     states = {row.id: row.state for row in rows}
     strangers = {
-        uuid: _STRANGER.format(each.attempt, "is unknown here" if each.attempt not in states else "was declared dead")
+        uuid: _stranger(each.attempt, known=each.attempt in states)
         for each in alive
         if states.get(each.attempt, AttemptState.LOST) == AttemptState.LOST
         for uuid in each.devices
     }
     return [
-        device.model_copy(update={"unusable": strangers[device.uuid]}) if device.uuid in strangers else device
+        device.unusable_for(strangers[device.uuid]) if device.uuid in strangers else device
         for device in heartbeat.devices
     ]
+
+
+def _stranger(attempt: AttemptId, *, known: bool) -> wire.Finding:
+    which = "was declared dead" if known else "is unknown here"
+    return wire.Finding(
+        code=wire.FindingCode.DEAD_ATTEMPT if known else wire.FindingCode.UNKNOWN_ATTEMPT,
+        message=f"attempt {attempt}, which {which}, runs on it: wait for its end, or end it on the node",
+        params={"attempt": attempt},
+    )

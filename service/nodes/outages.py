@@ -10,6 +10,7 @@ from service.db import models
 from service.db.records.record import Record
 from service.infra.times import moment
 from torchyard.api import Outage, OutageKind
+from torchyard.wire import Finding
 
 #: Most outages that are told: more than a screen has pixels for.
 MAX_OUTAGES = 2_000
@@ -25,6 +26,7 @@ class _Outage(Record):
     uuid: str | None
     kind: OutageKind
     reason: str
+    finding: Finding | None
     started_us: int
     ended_us: int | None
 
@@ -48,6 +50,7 @@ def _shown(each: _Outage) -> Outage:
     return Outage(
         kind=each.kind,
         reason=each.reason,
+        finding=each.finding,
         starts_at=moment(each.started_us),
         ends_at=None if each.ended_us is None else moment(each.ended_us),
     )

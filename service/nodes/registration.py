@@ -45,6 +45,7 @@ def register(tx: Connection, message: wire.Register, now: int, heartbeat_s: floa
         "labels": message.labels or None,
         "capabilities": message.capabilities or None,
         "unenforced": message.unenforced,
+        "unenforced_finding": message.unenforced_finding and message.unenforced_finding.model_dump(mode="json"),
     }
     if known is None:
         tx.execute(insert(Node).values(name=message.node, last_seen_us=None, registered_us=now, **values))
@@ -52,8 +53,7 @@ def register(tx: Connection, message: wire.Register, now: int, heartbeat_s: floa
         _refuse_second_machine(known, message.identity, now, heartbeat_s)
         tx.execute(update(Node).where(Node.name == message.node).values(**values))
         # What keeps a device from being used is for the next heartbeat to take back: it knows what runs there.
-        kept = node_devices.reported_unusable(tx, message.node)
-        devices = [d if d.unusable else d.model_copy(update={"unusable": kept.get(d.uuid)}) for d in devices]
+        devices = node_devices.still_unusable(tx, message.node, devices)
     node_devices.store(tx, message.node, devices)
 
 

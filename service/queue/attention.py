@@ -25,6 +25,7 @@ from torchyard.api import Attention, JobError
 from torchyard.ids import AttemptId, JobId
 from torchyard.quantities import format_size
 from torchyard.states import AttemptState, JobState
+from torchyard.wire import Finding
 
 MINUTE_US = 60 * 1_000_000
 #: GPUs are idle if they did nothing at each of so many moments, a minute apart.
@@ -100,10 +101,16 @@ def _node(node: NodeRecord, devices: Iterable[DeviceRecord], disk_floor: int) ->
         if device.unusable is not None:
             what = "GPU" if device.kind == "gpu" else "CPU slot"
             message = f"{what} {device.index} is out of use: {device.unusable}"
-            params = {"unit": device.kind, "index": device.index, "said": device.unusable}
+            params = {"unit": device.kind, "index": device.index, "said": device.unusable, **_finding(device.finding)}
             yield Attention(kind="device-unusable", node=node.name, message=message, params=params)
+    findings = {each.message: each for each in node.offender_findings or ()}
     for words in node.offenders:
-        yield Attention(kind="offender", node=node.name, message=words)
+        yield Attention(kind="offender", node=node.name, message=words, params=_finding(findings.get(words)))
+
+
+def _finding(found: Finding | None) -> dict[str, Any]:
+    """Return what a node's words are made of, as far as that is known."""
+    return {} if found is None else {"finding": found.model_dump(mode="json")}
 
 
 def _runs(tx: Connection) -> list[_Run]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection
 
+from service import notices
 from service.db.engine import Database
 from service.infra.times import minute
 from service.queue import titles
@@ -28,17 +29,22 @@ def of_snapshot(tx: Connection, seen: QueueSnapshot) -> list[IdleDevices]:
     review = DecisionReview(seen.state, seen.now, seen.policy)
     found = idle.find(seen.state, review, seen.queue, seen.now)
     rows = titles.load(tx, idle_words.mentioned(found))
-    names = Names(jobs={job: Title(number=row.number, user=row.user) for job, row in rows.items()})
+    names = Names(
+        jobs={job: Title(number=row.number, user=row.user) for job, row in rows.items()},
+        pause=notices.pause_params(tx) if seen.state.paused else {},
+    )
     return [_shown(seen, names, each) for each in found]
 
 
 def _shown(seen: QueueSnapshot, names: Names, each: idle.NodeIdleDevices) -> IdleDevices:
     job = _numbers(names, [] if each.job is None else [each.job])
+    message, params = idle_words.tell(seen.state, names, each)
     return IdleDevices(
         node=each.node,
         devices=sorted(slot.index for slot in seen.state.nodes[each.node].slots if slot.uuid in each.uuids),
         code=each.reason.value,
-        message=idle_words.words(seen.state, names, each),
+        message=message,
+        params=params,
         job=job[0] if job else None,
         until=None if each.until_us == math.inf else minute(max(each.until_us, seen.now)),
         unstoppable=_numbers(names, each.unstoppable),

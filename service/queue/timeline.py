@@ -150,6 +150,7 @@ def _nodes(
                     index=device.index,
                     kind=device.kind,
                     unusable=device.unusable,
+                    finding=device.finding,
                     allocations=held[node.name, device.uuid],
                     expected=places.get((node.name, device.uuid), []),
                     outages=out.get((node.name, device.uuid), []),

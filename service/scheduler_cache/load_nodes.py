@@ -3,16 +3,20 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
+from pydantic import TypeAdapter
 from sqlalchemy import Connection, Select, String, Table, select
 from sqlalchemy import cast as sql_cast
 
 from service.db.models import Device, Node
 from service.db.records.nodes import StoredTopology
 from service.scheduler.model.nodes import ClosedReason, LinkType, NodeInfo, Slot
-from torchyard.wire import Capability
+from torchyard.wire import Capability, Finding
 
 _NODE = cast("Table", Node.__table__).c
 _DEVICE = cast("Table", Device.__table__).c
+
+
+_FINDINGS = TypeAdapter(list[Finding])
 
 
 class _LoadedNode(NamedTuple):
@@ -31,10 +35,10 @@ class _LoadedNode(NamedTuple):
 
 
 #: A row of `_DEVICES`.
-_LoadedDevice = tuple[str, str, int, int, str, str | None, str, str | None, int | None]
+_LoadedDevice = tuple[str, str, int, int, str, str | None, str, str | None, int | None, str | None]
 
 _NODES: Select[Any] = select(*(_NODE[name] for name in _LoadedNode._fields)).order_by(_NODE.name)
-#: Topology as text: it is compared each time, and read only where it has changed.
+#: Topology and findings as text: they are compared each time, and read only where they have changed.
 _DEVICES: Select[Any] = (
     select(
         _DEVICE.node,
@@ -46,6 +50,7 @@ _DEVICES: Select[Any] = (
         _DEVICE.name,
         sql_cast(_DEVICE.topology, String),
         _DEVICE.foreign_memory,
+        sql_cast(_DEVICE.findings, String),
     )
     .where(_DEVICE.present)
     .order_by(_DEVICE.node, _DEVICE["index"])
@@ -110,7 +115,7 @@ class NodeLoader:
 
 
 def _slot(device: _LoadedDevice) -> Slot:
-    _, uuid, index, memory, kind, unusable, name, topology, foreign = device
+    _, uuid, index, memory, kind, unusable, name, topology, foreign, findings = device
     near = StoredTopology.model_validate_json(topology) if topology else StoredTopology()
     return Slot(
         uuid=uuid,
@@ -118,7 +123,15 @@ def _slot(device: _LoadedDevice) -> Slot:
         memory=memory - (foreign or 0),
         kind=kind,
         unusable=unusable,
+        finding=_finding(unusable, findings),
         name=name,
         numa=near.numa,
         links={uuid: LinkType[level.name] for uuid, level in near.links.items()},
     )
+
+
+def _finding(message: str | None, findings: str | None) -> dict[str, Any] | None:
+    if message is None or findings is None:
+        return None
+    found = (each for each in _FINDINGS.validate_json(findings) if each.message == message)
+    return next((each.model_dump(mode="json") for each in found), None)

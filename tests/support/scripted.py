@@ -117,6 +117,7 @@ class Agent:
         self.attempts: dict[str, Attempt] = {}
         #: What the next heartbeat tells of processes that have no business here.
         self.offenders: list[str] = []
+        self.offender_findings: list[wire.Finding] = []
         self._http = http
         self._beat: int | None = None
         self._identity = wire.Identity(node_id="n", home_id="h", boot_id="b", pid_namespace="p")
@@ -148,6 +149,10 @@ class Agent:
         self.send("POST", "register", content=message.model_dump_json())
         self.orders()
 
+    def lose(self, index: int, finding: wire.Finding) -> None:
+        """A device that a fault takes out of use, from the next heartbeat on."""
+        self._devices[index] = self._devices[index].with_fault(finding)
+
     def orders(self) -> wire.Orders:
         """One heartbeat."""
         held = [
@@ -160,7 +165,8 @@ class Agent:
             attempts=held,
             disk_free=900 * GIB,
             beat=self._beat,
-            offenders=self.offenders,
+            offenders=[*self.offenders, *(each.message for each in self.offender_findings)],
+            offender_findings=self.offender_findings,
         )
         answer = self.send("POST", "heartbeat", content=message.model_dump_json())
         orders = wire.Orders.model_validate_json(answer.content)

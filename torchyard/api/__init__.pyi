@@ -68,6 +68,7 @@ from .jobs import Storage as Storage
 from .live import LiveTopics as LiveTopics
 from .nodes import Holder as Holder
 from .nodes import IdleDevices as IdleDevices
+from .nodes import IdleReason as IdleReason
 from .nodes import Invitation as Invitation
 from .nodes import NewDrain as NewDrain
 from .nodes import NewInvitation as NewInvitation

@@ -15,7 +15,8 @@ class Attention(Resource):
     """What is wrong, in words that follow the job's or node's name; of a failure, the exception's own line."""
     params: dict[str, Any] = {}
     """What the message is made of, for words in another language; the keys depend on the kind, and empty means that the
-    message alone says it. Of a failure `error`, without its traceback, unless the message is a line of that."""
+    message alone says it. Of a failure `error`, without its traceback, unless the message is a line of that; of devices
+    and offenders `finding`, as far as their node tells it."""
     since: datetime | None = None
     """Since when; null: that is not known."""
     node: str | None = None

@@ -1,7 +1,8 @@
 """Nodes and their devices as the REST API shows them."""
 
 from datetime import datetime
-from typing import Annotated, Literal
+from enum import StrEnum
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -9,7 +10,7 @@ from torchyard.api.base import Resource
 from torchyard.api.notices import NoticeText
 from torchyard.quantities import Duration
 from torchyard.spec.base import NAME
-from torchyard.wire import DeviceKind, Topology
+from torchyard.wire import DeviceKind, Finding, Topology
 
 
 class Node(Resource):
@@ -36,12 +37,16 @@ class Node(Resource):
     jobs may ask for one of their own."""
     unenforced: str | None = None
     """Why its kernel holds jobs to no limits; null where it does, or where its worker is too old to tell."""
+    unenforced_finding: Finding | None = None
+    """What that is made of, for words in another language; null where it is not known."""
     maintenance: str | None = None
     """The reservation that it drains for; when that ends, it takes jobs again."""
     drain_message: str | None = None
     """Why it drains, in the administrator's words."""
     offenders: list[str] = []
     """Processes on GPUs that the queue has given to somebody else, or to nobody, in words."""
+    offender_findings: list[Finding] = []
+    """What those words are made of, for words in another language, as far as it is known."""
     devices: list["NodeDevice"]
     """Its GPUs, or CPU slots where it has none."""
     latest: dict[str, float]
@@ -127,6 +132,8 @@ class NodeDevice(Resource):
     """Bytes of its memory that processes from outside of the queue hold: jobs get none of them."""
     unusable: str | None
     """Why it must not be used; null: it may be."""
+    finding: Finding | None = None
+    """What that is made of, for words in another language; null where it is not known."""
     topology: Topology | None = None
     """How near it is to the node's other GPUs, where the driver tells."""
     job: str | None
@@ -145,6 +152,35 @@ class NodeDevice(Resource):
     """Bytes of its memory in use; null where it cannot be measured."""
 
 
+class IdleReason(StrEnum):
+    """Kind of reason for which a device is idle."""
+
+    #: The queue is paused.
+    QUEUE_PAUSED = "queue-paused"
+    #: Its node takes no jobs.
+    CLOSED = "closed"
+    #: `job` starts on it with the next scheduling pass.
+    STARTING = "starting"
+    #: `job` starts on it once others have been stopped for it.
+    PREEMPTING = "preempting"
+    #: It is held for `job`, which is blocked: jobs that would not be gone by `until_us` may not start here.
+    KEPT = "kept"
+    #: It is reserved.
+    RESERVED = "reserved"
+    #: `job`, the first that could use the node, needs more than is free.
+    TOO_FEW = "too-few"
+    #: The jobs that could use it are over their quotas.
+    QUOTA = "quota"
+    #: The jobs that could use it are held, or wait for something else than devices.
+    INELIGIBLE = "ineligible"
+    #: Jobs wait, but none of them could use it.
+    UNSUITABLE = "unsuitable"
+    #: No other job waits.
+    NOBODY = "nobody"
+    #: `job` fits, and starts with one of the next passes.
+    NEXT = "next"
+
+
 class IdleDevices(Resource):
     """Devices of one node that no job has, all for the same reason."""
 
@@ -152,11 +188,13 @@ class IdleDevices(Resource):
     """Name of the node."""
     devices: list[int]
     """Indexes of the devices."""
-    code: str
-    """queue-paused, closed, starting, preempting, kept, reserved, too-few, quota, ineligible, unsuitable, nobody,
-    next."""
+    code: str = Field(json_schema_extra={"x-extensible-enum": list(IdleReason)})
+    """Kind of the reason; later versions may add more."""
     message: str
     """Words that follow "idle: ", with the line that would let others be stopped."""
+    params: dict[str, Any] = {}
+    """What the message is made of, for words in another language; the keys depend on the code. `unstoppable` lists the
+    jobs that cannot be stopped, with what keeps them from it."""
     job: int | None
     """Number of the job for which they are idle."""
     until: datetime | None

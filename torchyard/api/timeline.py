@@ -8,7 +8,7 @@ from torchyard.api.base import Resource
 from torchyard.api.nodes import IdleDevices
 from torchyard.api.sharing import Reservation
 from torchyard.states import AttemptState
-from torchyard.wire import DeviceKind
+from torchyard.wire import DeviceKind, Finding
 
 
 class Timeline(Resource):
@@ -52,6 +52,8 @@ class DeviceTimeline(Resource):
     """Whether it is a GPU or a CPU slot."""
     unusable: str | None
     """Why it must not be used."""
+    finding: Finding | None = None
+    """What that is made of, for words in another language; null where it is not known."""
     allocations: list["DeviceAllocation"]
     """By their beginning; those of jobs that share the device overlap."""
     expected: list[int]
@@ -80,6 +82,8 @@ class Outage(Resource):
     """Why."""
     reason: str
     """The fault with its mend, the drain's message, or the maintenance's name; empty where none was given."""
+    finding: Finding | None = None
+    """What a fault is made of, for words in another language; null where it is not known, and of other outages."""
     starts_at: datetime
     """When it began."""
     ends_at: datetime | None

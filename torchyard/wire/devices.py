@@ -2,6 +2,7 @@
 
 from enum import StrEnum
 
+from torchyard.wire.finding import Finding
 from torchyard.wire.protocol import DescribedMessage, Message
 
 
@@ -51,3 +52,13 @@ class Device(Message):
     #: Bytes of it that processes from outside of the queue hold.
     foreign_memory: int | None = None
     topology: Topology | None = None
+    #: What `unusable` and `fault` are made of; those whose message is neither do not count. An older node tells none.
+    findings: tuple[Finding, ...] = ()
+
+    def unusable_for(self, finding: Finding) -> "Device":
+        """Return the device as one that must not be used."""
+        return self.model_copy(update={"unusable": finding.message, "findings": (*self.findings, finding)})
+
+    def with_fault(self, finding: Finding) -> "Device":
+        """Return the device as one that a fault takes out of use."""
+        return self.model_copy(update={"fault": finding.message, "findings": (*self.findings, finding)})

@@ -6,6 +6,7 @@ from torchyard.ids import AttemptId
 from torchyard.states import StopReason
 from torchyard.wire.devices import Device
 from torchyard.wire.files import Place
+from torchyard.wire.finding import Finding
 from torchyard.wire.protocol import Message
 from torchyard.wire.registration import Identity
 
@@ -50,6 +51,8 @@ class Heartbeat(Message):
     disk_floor: int | None = None
     #: Processes on GPUs that the queue has given to somebody else, or to nobody, in words.
     offenders: list[str] = []
+    #: What those words are made of; an older node tells nothing.
+    offender_findings: list[Finding] = []
     #: Ended attempts of which the node still keeps files that are not in the store.
     kept: list[AttemptId] = []
     #: Ended attempts whose files wait on the node for the next attempt, as `Settled.awaited` told.

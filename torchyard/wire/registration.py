@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from torchyard.wire.devices import Device
+from torchyard.wire.finding import Finding
 from torchyard.wire.protocol import Message
 
 
@@ -60,6 +61,8 @@ class Register(Message):
     capabilities: list[str] = []
     #: Why the kernel holds jobs to no limits here; None where it does.
     unenforced: Annotated[str, Field(max_length=1000)] | None = None
+    #: What that is made of; None where it is, and of an older node.
+    unenforced_finding: Finding | None = None
 
 
 class Registered(Message):

@@ -43,7 +43,7 @@ def registration(
     devices: list[wire.Device],
     labels: Sequence[str] = (),
     capabilities: Sequence[wire.Capability] = (),
-    unenforced: str | None = None,
+    unenforced: wire.Finding | None = None,
 ) -> wire.Register:
     """The first message to the service."""
     return wire.Register(
@@ -57,7 +57,8 @@ def registration(
         runs_as_root=os.geteuid() == 0,
         labels=list(labels),
         capabilities=list(capabilities),
-        unenforced=unenforced,
+        unenforced=None if unenforced is None else unenforced.message,
+        unenforced_finding=unenforced,
     )
 
 

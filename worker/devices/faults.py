@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Final
 
-from torchyard.wire import Device
+from torchyard.wire import Device, Finding, FindingCode
 from worker.devices import nvml as library
 
 #: Meanings of those Xids that tell of broken hardware (`torchyard.failures.fingerprints.GPU_XIDS`).
@@ -21,7 +21,7 @@ XIDS: Final = {
 }
 
 
-def find(nvml: library.Nvml, xids: Mapping[str, tuple[int, int]]) -> dict[str, str]:
+def find(nvml: library.Nvml, xids: Mapping[str, tuple[int, int]]) -> dict[str, Finding]:
     """Return what is broken about GPUs, by UUID of each card or MIG instance; those that are well are left out.
 
     `xids` has the newest of each GPU with its time in microseconds. The words are the same as long as the fault is.
@@ -30,25 +30,26 @@ def find(nvml: library.Nvml, xids: Mapping[str, tuple[int, int]]) -> dict[str, s
     for card in library.cards(nvml):
         whole = library.ask(nvml, partial(nvml.nvmlDeviceGetHandleByIndex, card.index))
         uuid = library.ask(nvml, partial(nvml.nvmlDeviceGetUUID, whole)) or card.uuid
-        faults = [*_of_xid(xids.get(uuid)), *_of_memory(library.uncorrected_errors(nvml, whole))]
-        if faults:
-            found[card.uuid] = f"{' and '.join(faults)}: reset the GPU, or reboot the node"
+        seen, errors = xids.get(uuid), library.uncorrected_errors(nvml, whole)
+        if seen is not None or errors:
+            found[card.uuid] = _broken(seen, errors)
     return found
 
 
-def mark(devices: Sequence[Device], found: Mapping[str, str]) -> list[Device]:
+def mark(devices: Sequence[Device], found: Mapping[str, Finding]) -> list[Device]:
     """Return the devices with what is broken about them."""
-    return [each.model_copy(update={"fault": found[each.uuid]}) if each.uuid in found else each for each in devices]
+    return [each.with_fault(found[each.uuid]) if each.uuid in found else each for each in devices]
 
 
-def _of_xid(seen: tuple[int, int] | None) -> list[str]:
-    if seen is None:
-        return []
-    at_us, xid = seen
-    return [f"Xid {xid} ({XIDS[xid]}) at {datetime.fromtimestamp(at_us // 1_000_000, UTC):%Y-%m-%d %H:%M:%S UTC}"]
-
-
-def _of_memory(errors: int | None) -> list[str]:
-    if not errors:
-        return []
-    return [f"{errors} uncorrectable memory error{'' if errors == 1 else 's'} (ECC) since its last reset"]
+def _broken(seen: tuple[int, int] | None, errors: int | None) -> Finding:
+    words, params = [], dict[str, str | int]()
+    if seen is not None:
+        at_us, xid = seen
+        at = f"{datetime.fromtimestamp(at_us // 1_000_000, UTC):%Y-%m-%d %H:%M:%S UTC}"
+        words.append(f"Xid {xid} ({XIDS[xid]}) at {at}")
+        params |= {"xid": xid, "at": at}
+    if errors:
+        words.append(f"{errors} uncorrectable memory error{'' if errors == 1 else 's'} (ECC) since its last reset")
+        params |= {"errors": errors}
+    message = f"{' and '.join(words)}: reset the GPU, or reboot the node"
+    return Finding(code=FindingCode.BROKEN, message=message, params=params)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from torchyard.quantities import format_size
-from torchyard.wire import Device
+from torchyard.wire import Device, Finding, FindingCode
 from worker.devices.offenders import Offender
 
 #: `use`: jobs get what memory is free. `wait`: so do they while little is held, else the GPU waits for the processes'
@@ -49,8 +49,17 @@ class ForeignProcesses:
             return beside
         largest = max(here, key=lambda each: each.memory or 0)
         if self.policy == "exclude":
-            return beside.model_copy(update={"fault": f"{largest.title} is not of the queue: end it"})
-        others = len(here) - 1
-        more = f" and {others} more process{'es' if others > 1 else ''}" if others else ""
-        holds = f"hold{'' if others else 's'} about {format_size(rounded)} of it from outside of the queue"
-        return beside.model_copy(update={"unusable": f"{largest.title}{more} {holds}: jobs wait until that has ended"})
+            return beside.with_fault(_excluded(largest))
+        return beside.unusable_for(_awaited(largest, len(here) - 1, format_size(rounded)))
+
+
+def _excluded(largest: Offender) -> Finding:
+    message = f"{largest.title} is not of the queue: end it"
+    return Finding(code=FindingCode.EXCLUDED, message=message, params=largest.params)
+
+
+def _awaited(largest: Offender, others: int, held: str) -> Finding:
+    more = f" and {others} more process{'es' if others > 1 else ''}" if others else ""
+    holds = f"hold{'' if others else 's'} about {held} of it from outside of the queue"
+    message = f"{largest.title}{more} {holds}: jobs wait until that has ended"
+    return Finding(code=FindingCode.AWAITED, message=message, params={**largest.params, "others": others, "held": held})

@@ -5,14 +5,16 @@ import getpass
 import json
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from torchyard.wire import Device, DeviceKind
+from torchyard.wire import Device, DeviceKind, Finding, FindingCode
 from worker.attempts import files
 
 _MAX = 4096
+#: What is told of the owner of a lock whose file does not.
+_OWNER = {"user": "somebody", "home": "unknown", "pid": "?"}
 
 
 def default_folder() -> Path:
@@ -67,11 +69,15 @@ class DeviceLocks:
         try:
             owner = self._take(device.uuid)
         except OSError as error:
-            return _unusable(device, f"its lock cannot be opened ({error}): mend {self._folder}")
+            return device.unusable_for(self._unopened(error))
         if owner is None or owner.get("home") == self._home:
             return device
-        who = f"{owner.get('user', 'somebody')} (home {owner.get('home', 'unknown')}, process {owner.get('pid', '?')})"
-        return _unusable(device, f"the TorchYard of {who} owns it: stop that one, or share one stack")
+        return device.unusable_for(_owned(owner))
+
+    def _unopened(self, error: OSError) -> Finding:
+        message = f"its lock cannot be opened ({error}): mend {self._folder}"
+        params = {"error": str(error), "folder": str(self._folder)}
+        return Finding(code=FindingCode.LOCK, message=message, params=params)
 
     def _take(self, uuid: str) -> dict[str, object] | None:
         """Lock and sign the file, or tell who has."""
@@ -111,8 +117,10 @@ class DeviceLocks:
         self._folder.chmod(0o1777)
 
 
-def _unusable(device: Device, why: str) -> Device:
-    return device.model_copy(update={"unusable": why})
+def _owned(owner: Mapping[str, object]) -> Finding:
+    user, home, pid = (str(owner.get(name, or_else)) for name, or_else in _OWNER.items())
+    message = f"the TorchYard of {user} (home {home}, process {pid}) owns it: stop that one, or share one stack"
+    return Finding(code=FindingCode.OTHER_STACK, message=message, params={"user": user, "home": home, "pid": pid})
 
 
 def _read(descriptor: int) -> dict[str, object]:

@@ -8,7 +8,7 @@ import psutil
 
 from torchyard.injob import layout
 from torchyard.quantities import format_size
-from torchyard.wire import Device
+from torchyard.wire import Device, Finding, FindingCode, FindingParams
 from worker.devices import nvml as library
 from worker.monitoring.inventory import Status
 from worker.shim import table
@@ -34,17 +34,30 @@ class Offender:
     """Bytes of the GPU that it holds; None where the driver does not tell."""
 
     def __str__(self) -> str:
+        return self.finding().message
+
+    def finding(self) -> Finding:
+        """Return what it does, in words."""
         verb = "holds" if len(self.holders) == 1 else "hold"
         holders = " and ".join(self.holders)
         whose = f"which {holders} {verb}" if holders else "which the queue has given to nobody"
-        size = "" if self.memory is None else f"{format_size(self.memory)} of "
-        return f"{self.title} uses {size}GPU {self.uuid}, {whose}"
+        held = "" if self.memory is None else format_size(self.memory)
+        return Finding(
+            code=FindingCode.ON_HELD_GPU if holders else FindingCode.ON_FREE_GPU,
+            message=f"{self.title} uses {f'{held} of ' if held else ''}GPU {self.uuid}, {whose}",
+            params={**self.params, "uuid": self.uuid, "held": held, "holders": self.holders},
+        )
 
     @property
     def title(self) -> str:
         """The process, its owner and its age; the same as long as it lives."""
-        started = datetime.fromtimestamp(self.since_us // 1_000_000, UTC)
-        return f"process {self.pid} ({self.name}) of {self.user}, started {started:%Y-%m-%d %H:%M UTC},"
+        return "process {pid} ({name}) of {user}, started {started},".format(**self.params)
+
+    @property
+    def params(self) -> FindingParams:
+        """Params of the title."""
+        started = f"{datetime.fromtimestamp(self.since_us // 1_000_000, UTC):%Y-%m-%d %H:%M UTC}"
+        return {"pid": self.pid, "name": self.name, "user": self.user, "started": started}
 
 
 def find(nvml: library.Nvml, attempts: Callable[[], Sequence[Status]]) -> list[Offender]:
@@ -70,7 +83,8 @@ def keep_off(devices: Sequence[Device], offenders: Sequence[Offender]) -> list[D
 
 def _keep_off(device: Device, stuck: Offender) -> Device:
     why = f"process {stuck.pid} of attempt {stuck.leftover} outlives SIGKILL on it: reset the GPU, or reboot the node"
-    return device.model_copy(update={"unusable": why})
+    params: FindingParams = {"pid": stuck.pid, "attempt": stuck.leftover or ""}
+    return device.unusable_for(Finding(code=FindingCode.OUTLIVES_KILL, message=why, params=params))
 
 
 def _offender(

@@ -6,6 +6,7 @@ from typing import Final, Literal
 
 from torchyard.ids import AttemptId
 from torchyard.quantities import format_size
+from torchyard.wire import Finding, FindingCode
 from worker.devices import nvml as library
 from worker.monitoring.inventory import Status
 from worker.shim import table
@@ -23,12 +24,19 @@ class Trespass:
     attempt: AttemptId
     uuid: str
     pids: frozenset[int]
-    given: bool
-    """It has a share of the GPU, which is too small."""
     words: str
+    sizes: Mapping[str, str] | None = None
+    """What it has `held` of the GPU, and its `share`; None: it was not given the GPU at all."""
 
     def __str__(self) -> str:
         return f"attempt {self.attempt} {self.words}"
+
+    def finding(self) -> Finding | None:
+        """Return how it exceeds its share of the GPU; None: it has none, and its processes are offenders."""
+        if self.sizes is None:
+            return None
+        params = {"attempt": self.attempt, "uuid": self.uuid, **self.sizes}
+        return Finding(code=FindingCode.OVER_SHARE, message=str(self), params=params)
 
 
 def find(nvml: library.Nvml, attempts: Callable[[], Sequence[Status]]) -> list[Trespass]:
@@ -49,22 +57,25 @@ def _of_attempt(
     own = {process.pid for process in status.shim.below(everyone)}
     for uuid, pids in users.items():
         held = {pid: memory for pid, memory in pids.items() if pid in own}
-        words = _words(status, uuid, held) if held else None
-        if words is not None:
-            given = uuid in status.devices
-            yield Trespass(attempt=status.attempt, uuid=uuid, pids=frozenset(held), given=given, words=words)
+        if held and uuid not in status.devices:
+            yield _not_given(status, uuid, held)
+        elif held:
+            yield from _over_share(status, uuid, held)
 
 
-def _words(status: Status, uuid: str, held: Mapping[int, int | None]) -> str | None:
-    """Return what the processes of an attempt do on a GPU that they should not; None if all is well."""
-    if uuid not in status.devices:
-        which = ", ".join(map(str, sorted(held)))
-        return f"used GPU {uuid}, which it was not given (process{'es' if len(held) > 1 else ''} {which})"
+def _not_given(status: Status, uuid: str, held: Mapping[int, int | None]) -> Trespass:
+    which = ", ".join(map(str, sorted(held)))
+    words = f"used GPU {uuid}, which it was not given (process{'es' if len(held) > 1 else ''} {which})"
+    return Trespass(attempt=status.attempt, uuid=uuid, pids=frozenset(held), words=words)
+
+
+def _over_share(status: Status, uuid: str, held: Mapping[int, int | None]) -> Iterator[Trespass]:
     # Of a process that the driver does not tell, nobody can say that it is too much.
     memory = sum(size or 0 for size in held.values())
-    if status.gpu_share is None or memory <= status.gpu_share + CONTEXT * len(held):
-        return None
-    return f"held {format_size(memory)} of GPU {uuid}, of which it has {format_size(status.gpu_share)}"
+    if status.gpu_share is not None and memory > status.gpu_share + CONTEXT * len(held):
+        sizes = {"held": format_size(memory), "share": format_size(status.gpu_share)}
+        words = f"held {sizes['held']} of GPU {uuid}, of which it has {sizes['share']}"
+        yield Trespass(attempt=status.attempt, uuid=uuid, pids=frozenset(held), words=words, sizes=sizes)
 
 
 def confirmed(found: Sequence[Trespass], again: Sequence[Trespass]) -> list[Trespass]:

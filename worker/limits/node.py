@@ -12,7 +12,7 @@ from typing import Any, Final
 from torchyard.ids import AttemptId
 from torchyard.quantities import format_size
 from torchyard.spec import Resources
-from torchyard.wire import Capability, Device
+from torchyard.wire import Capability, Device, Finding, FindingCode
 from worker.exceptions import UnusableError
 from worker.limits import cores, device_filter, plan
 from worker.limits.hierarchies import Controller, Hierarchies, usable
@@ -26,6 +26,15 @@ PROCESSES: Final = 32768
 _PAUSE_S: Final = 0.1
 _KERNEL: Final = Path("/proc/sys/kernel")
 _NODES: Final = Path("/sys/devices/system/node")
+_CGROUPS_OFF: Final = Finding(code=FindingCode.CGROUPS_OFF, message="TORCHYARD_CGROUPS=0 switches cgroups off")
+_NOT_DELEGATED: Final = Finding(
+    code=FindingCode.CGROUPS_NOT_DELEGATED,
+    message="the worker is not root, and no cgroup was delegated to it (Delegate=yes, DelegateSubgroup=worker)",
+)
+_NOT_WRITABLE: Final = Finding(
+    code=FindingCode.CGROUPS_NOT_WRITABLE,
+    message="no cgroup hierarchy with controllers can be written here, as in most containers",
+)
 
 
 def default_processes(kernel: Path = _KERNEL) -> int:
@@ -63,22 +72,20 @@ class NodeLimits:
     def __str__(self) -> str:
         """``limits of jobs are enforced by cgroup v1: memory, cpu, process``, or why they are not."""
         versions = sorted({each.version for each in self.hierarchies.values()})
-        enforced = self.enforced
-        if not enforced:
-            return f"limits of jobs are not enforced by the kernel: {self.unenforced}"
-        names = ", ".join(each.removesuffix("-limit") for each in enforced)
+        unenforced = self.unenforced
+        if unenforced is not None:
+            return f"limits of jobs are not enforced by the kernel: {unenforced.message}"
+        names = ", ".join(each.removesuffix("-limit") for each in self.enforced)
         return f"limits of jobs are enforced by cgroup {' and '.join(f'v{each}' for each in versions)}: {names}"
 
     @property
-    def unenforced(self) -> str | None:
+    def unenforced(self) -> Finding | None:
         """Reason why the kernel holds jobs to no limits here; None where it does."""
         if self.enforced:
             return None
         if not self.wanted:
-            return "TORCHYARD_CGROUPS=0 switches cgroups off"
-        if os.geteuid():
-            return "the worker is not root, and no cgroup was delegated to it (Delegate=yes, DelegateSubgroup=worker)"
-        return "no cgroup hierarchy with controllers can be written here, as in most containers"
+            return _CGROUPS_OFF
+        return _NOT_DELEGATED if os.geteuid() else _NOT_WRITABLE
 
     @property
     def _prefix(self) -> str:

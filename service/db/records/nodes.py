@@ -41,9 +41,11 @@ class NodeRecord(Record):
     disk_floor: int | None
     held_us: dict[str, int] | None
     offenders: list[str]
+    offender_findings: tuple[wire.Finding, ...] | None
     labels: list[str] | None
     capabilities: list[str] | None
     unenforced: str | None
+    unenforced_finding: wire.Finding | None
     accounts: dict[str, bool] | None
     beat: int
     last_seen_us: int | None
@@ -67,6 +69,12 @@ class DeviceRecord(Record):
     foreign_memory: int | None
     present: bool
     topology: wire.Topology | None
+    findings: tuple[wire.Finding, ...] | None
+
+    @property
+    def finding(self) -> wire.Finding | None:
+        """The finding that `unusable` is the message of, as far as that is known."""
+        return next((each for each in self.findings or () if each.message == self.unusable), None)
 
     def device(self) -> wire.Device:
         """Return the device as its node reports it."""
@@ -80,6 +88,7 @@ class DeviceRecord(Record):
             fault=self.fault,
             foreign_memory=self.foreign_memory,
             topology=self.topology,
+            findings=self.findings or (),
         )
 
 

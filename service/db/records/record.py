@@ -23,7 +23,7 @@ class Record:
 
     - an enum, or a pydantic model: made from what is stored;
     - `StoredSpec`, `StoredSweep`: a view of the stored JSON;
-    - a tuple: made from a JSON list;
+    - a tuple: made from a JSON list, its items as above if they are pydantic models;
     - anything else: as the database gives it.
     """
 
@@ -88,12 +88,16 @@ def _names(record: Any) -> list[str]:
 def _parser(hint: Any) -> Parser | None:
     kind = _without_none(hint)
     if get_origin(kind) is tuple:
-        return tuple
+        return _tuple_of(_parser(get_args(kind)[0]))
     if not isinstance(kind, type):
         return None
     if issubclass(kind, BaseModel):
         return kind.model_validate
     return kind if issubclass(kind, Enum | StoredSpec | StoredSweep) else None
+
+
+def _tuple_of(item: Parser | None) -> Parser:
+    return tuple if item is None else lambda stored: tuple(map(item, stored))
 
 
 def _without_none(hint: Any) -> Any:

@@ -8,7 +8,6 @@ there.
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 from service.scheduler.explain import passes
 from service.scheduler.explain.availability import available_at
@@ -19,39 +18,11 @@ from service.scheduler.model.nodes import ClosedReason
 from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.maintenance import takes_jobs_us
 from service.scheduler.policy.trials import on_trial
+from torchyard.api import IdleReason
 from torchyard.ids import JobId
 
 #: Jobs of the queue, unlike each other, that are looked at for one node.
 MAX_LOOKS = 64
-
-
-class IdleReason(StrEnum):
-    """Kind of reason for which a device is idle."""
-
-    #: The queue is paused.
-    QUEUE_PAUSED = "queue-paused"
-    #: Its node takes no jobs.
-    CLOSED = "closed"
-    #: `job` starts on it with the next scheduling pass.
-    STARTING = "starting"
-    #: `job` starts on it once others have been stopped for it.
-    PREEMPTING = "preempting"
-    #: It is held for `job`, which is blocked: jobs that would not be gone by `until_us` may not start here.
-    KEPT = "kept"
-    #: It is reserved.
-    RESERVED = "reserved"
-    #: `job`, the first that could use the node, needs more than is free.
-    TOO_FEW = "too-few"
-    #: The jobs that could use it are over their quotas.
-    QUOTA = "quota"
-    #: The jobs that could use it are held, or wait for something else than devices.
-    INELIGIBLE = "ineligible"
-    #: Jobs wait, but none of them could use it.
-    UNSUITABLE = "unsuitable"
-    #: No other job waits.
-    NOBODY = "nobody"
-    #: `job` fits, and starts with one of the next passes.
-    NEXT = "next"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -10,7 +10,7 @@ from service.scheduler.explain.availability import available_at
 from service.scheduler.explain.blockers import Blocker, Obstacle
 from service.scheduler.explain.lack import wanted, wanted_params
 from service.scheduler.explain.reason_inputs import ReasonInputs, moment
-from service.scheduler.model.nodes import ClosedReason, NodeInfo
+from service.scheduler.model.nodes import ClosedReason, NodeInfo, Slot
 from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.maintenance import takes_jobs_us
 from torchyard.api import Reason
@@ -88,7 +88,11 @@ def unusable(given: ReasonInputs, blocker: Blocker) -> Reason:
 
 
 def _unusable_slots(info: NodeInfo) -> list[dict[str, Any]]:
-    return [{"index": slot.index, "said": slot.unusable} for slot in info.slots if slot.unusable]
+    return [{"index": slot.index, "said": slot.unusable, **_found(slot)} for slot in info.slots if slot.unusable]
+
+
+def _found(slot: Slot) -> dict[str, Any]:
+    return {} if slot.finding is None else {"finding": slot.finding}
 
 
 def _unusable(info: NodeInfo) -> str:

@@ -77,8 +77,9 @@ class Slot:
     index: int
     memory: int
     kind: str = "gpu"
-    #: Why it must not be used.
+    #: Why it must not be used, and the finding (`torchyard.wire.Finding`) that this is of, as far as it is known.
     unusable: str | None = None
+    finding: Mapping[str, object] | None = field(default=None, hash=False)
     #: The product's name, as the driver tells it.
     name: str = ""
     numa: int | None = None
@@ -125,11 +126,10 @@ class NodeInfo:
     maintenance: str | None = None
     #: Why it drains, in the administrator's words.
     drain_message: str | None = None
-    #: What its worker is new enough for: shared GPUs, secrets, and jobs that must not start warm.
+    #: What its worker can do: shared GPUs, secrets, jobs that must not start warm, and networks of their own.
     knows_shares: bool = True
     knows_secrets: bool = True
     knows_warm_start: bool = True
-    #: Its worker can give a job a network of its own.
     isolates: bool = True
 
     def outdated(self, resources: ResourceRequest) -> str | None:

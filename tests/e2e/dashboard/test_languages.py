@@ -1,5 +1,6 @@
 """The dashboard in the language that a browser prefers, or that was chosen in it."""
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -9,6 +10,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.e2e.dashboard.test_accessibility import faults
 from tests.support.live import Live
 from tests.support.scripted import Agent
+from torchyard import wire
 
 pytestmark = pytest.mark.browser
 Submit = Callable[..., dict[str, Any]]
@@ -57,6 +59,21 @@ def test_browser_that_prefers_chinese_gets_it_and_reads_why_a_job_waits_or_runs(
     expect(chinese.get_by_role("region", name="失败原因")).to_contain_text("退出码 1")
     expect(chinese.locator(".events")).to_contain_text("GPU 显存不足")
     expect(chinese.locator(".stage-name").first).to_have_text("受理请求")
+    on_gpu, off = {"pid": 71, "name": "python", "user": "eve", "started": "2026-11-25 18:00 UTC"}, "switched off"
+    stray = wire.Finding(
+        code="on-free-gpu", message="71", params={**on_gpu, "uuid": "GPU-2", "held": "", "holders": ()}
+    )
+    node.offender_findings = [stray]
+    node.lose(3, wire.Finding(code="broken", message="79", params={"xid": 79, "at": "2026-11-25 18:00:03 UTC"}))
+    node.register(unenforced=off, unenforced_finding=wire.Finding(code="cgroups-off", message=off))
+    chinese.goto("/box")
+    expect(chinese.locator(".offender")).to_contain_text("队列未将该 GPU 分配给任何人")
+    expect(chinese.locator(".node-limits")).to_contain_text("关闭了 cgroup")
+    lost = chinese.locator(".device").nth(3)
+    for words in ("隔离中", "Xid 79", "GPU 已从总线掉线"):
+        expect(lost).to_contain_text(words)
+    expect(lost.locator("code")).to_have_text(re.compile("^yard nodes --return .*:3$"))
+    assert faults(chinese) == []
 
 
 def test_chosen_language_stays(chinese: Page, live_service: Live) -> None:

@@ -88,6 +88,8 @@ def test_who_uses_a_card_that_is_not_theirs() -> None:
     assert "uses GPU GPU-a, which att-1 holds" in str(found[0])
     assert "process" in str(found[1])
     assert "given to nobody" in str(found[1])
+    assert [each.finding().code for each in found] == ["on-held-gpu", "on-free-gpu"]
+    assert found[0].finding().params.items() >= {"pid": own.parent, "uuid": "GPU-a", "holders": ("att-1",)}.items()
 
 
 def test_who_is_on_a_card_from_outside_of_the_queue_is_told_with_age_and_memory() -> None:
@@ -129,6 +131,7 @@ def test_a_card_on_which_an_ended_attempt_hangs_is_used_no_more() -> None:
         child.kill()
     kept = offenders.keep_off([device("GPU-a"), device("GPU-b")], found)
     assert f"process {child.pid} of attempt att-9 outlives SIGKILL" in str(kept[0].unusable)
+    assert [(each.code, each.message) for each in kept[0].findings] == [("outlives-kill", kept[0].unusable)]
     assert kept[1].unusable is None
 
 
@@ -143,7 +146,7 @@ def test_an_attempt_on_a_card_that_it_was_not_given_is_found_by_its_processes() 
         assert trespass.confirmed([found], trespass.find(nvml, lambda: [mine])) == [found]
         child.kill()
     words = f"used GPU GPU-b, which it was not given (process {child.pid})"
-    assert (found.attempt, found.words, found.given) == ("att-1", words, False)
+    assert (found.attempt, found.words, found.finding()) == ("att-1", words, None)
     assert trespass.confirmed([], [found]) == []
 
 
@@ -170,7 +173,10 @@ def test_an_attempt_that_holds_more_than_its_share_is_found_and_its_neighbour_is
         (found,) = trespass.find(RecordedNvml(Record("GPU-a", pids=pids, held=held)), lambda: shared)
         for pid in pids:
             os.kill(pid, signal.SIGKILL)
-    assert (found.attempt, found.given) == ("att-0", True)
+    told = found.finding()
+    assert told is not None
+    assert (told.code, told.message) == ("over-share", str(found))
+    assert told.params == {"attempt": "att-0", "uuid": "GPU-a", "held": "12.0 GiB", "share": "10.0 GiB"}
     assert str(found) == "attempt att-0 held 12.0 GiB of GPU GPU-a, of which it has 10.0 GiB"
 
 

@@ -124,7 +124,9 @@ def test_a_node_says_why_its_kernel_enforces_nothing(box: Yard) -> None:
     box.environment["TORCHYARD_CGROUPS"] = "0"
     box.start()
     why = "TORCHYARD_CGROUPS=0 switches cgroups off"
-    assert box.fake.registered[-1].unenforced == why
+    told = box.fake.registered[-1]
+    assert told.unenforced_finding is not None
+    assert (told.unenforced, told.unenforced_finding.message) == (why, why)
     assert doctor.words(box.home.parent, box.home)[-1] == f"limits of jobs are not enforced by the kernel: {why}"
 
 
@@ -370,6 +372,8 @@ def test_who_begins_to_use_a_gpu_that_is_not_theirs_is_told_before_the_next_hear
     with subprocess.Popen(["sh", "-c", f"exec 3< {cards.file(0, 1024)}; exec sleep 600"]) as stray:
         try:
             until(lambda: f"process {stray.pid}" in str(box.fake.heartbeats[-1].offenders), what="its name")
+            (found,) = box.fake.heartbeats[-1].offender_findings
+            assert (found.code, found.params["pid"]) == ("on-free-gpu", stray.pid)
         finally:
             stray.kill()
 

@@ -3,11 +3,14 @@ import { Trans } from "@lingui/react/macro";
 import { Link } from "@tanstack/react-router";
 
 import type { NodeDevice, Series } from "../api/types";
+import { findingWords } from "../lib/findings";
 import { bytes } from "../lib/format";
 import { nearness } from "../lib/nearness";
 import { lastValues } from "../lib/telemetry";
+import { Message } from "../ui/Message";
 import { Meter } from "../ui/Meter";
 import { Sparkline } from "../ui/Sparkline";
+import { useNow } from "../ui/useNow";
 import { SPARK_SAMPLES } from "./spark";
 
 interface Props {
@@ -37,7 +40,11 @@ export function DeviceCard({ device, all, telemetry }: Props) {
 }
 
 function Holders({ device }: { device: NodeDevice }) {
-  if (device.unusable !== null) return <p className="siding-words danger-words">{device.unusable}</p>;
+  const now = useNow(30_000);
+  if (device.unusable !== null) {
+    const why = findingWords(device.finding, device.unusable);
+    return <p className="siding-words danger-words"><Message text={why} now={now} /></p>;
+  }
   if (device.holders.length === 0) return <p className="siding-words faint"><Trans>free</Trans></p>;
   return (
     <div className="cars">

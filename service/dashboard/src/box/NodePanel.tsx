@@ -6,7 +6,9 @@ import { useResume } from "../api/box";
 import { useNodeTelemetry } from "../api/nodeTelemetry";
 import { useReservations } from "../api/sharing";
 import type { Node, Reservation } from "../api/types";
+import { findingWords } from "../lib/findings";
 import { bytes, sentence } from "../lib/format";
+import { limitWords } from "../lib/limits";
 import { lastValues } from "../lib/telemetry";
 import { age, secondsBetween } from "../lib/time";
 import { Message } from "../ui/Message";
@@ -64,7 +66,11 @@ export function NodePanel({ node, admin }: { node: Node; admin: boolean }) {
 /** What its administrator says of it, and who computes where they should not. */
 function Words({ node }: { node: Node }) {
   const now = useNow(30_000);
-  const { unenforced: limits, drain_message: why } = node;
+  const { drain_message: why } = node;
+  const limits = node.unenforced == null ? null : limitWords(node.unenforced_finding, node.unenforced);
+  const offenders = node.offenders.map((words) => (
+    findingWords(node.offender_findings.find(({ message }) => message === words), words)
+  ));
   const maintenance = useReservations().data?.find((one) => one.id === node.maintenance);
   return (
     <>
@@ -73,10 +79,10 @@ function Words({ node }: { node: Node }) {
           {node.labels.map((label) => <li key={label} className="label">{label}</li>)}
         </ul>
       )}
-      {limits != null && <p className="faint node-limits"><Trans>No limits by its kernel: {limits}</Trans></p>}
+      {limits !== null && <p className="faint node-limits"><Trans>No limits by its kernel: {limits}</Trans></p>}
       {node.maintenance != null && <p className="node-notice"><Maintained by={maintenance} now={now} /></p>}
       {node.maintenance == null && why != null && <p className="node-notice"><Trans>Drains: {why}</Trans></p>}
-      {node.offenders.map((words) => <p key={words} className="node-notice offender" role="alert"><Message text={sentence(words)} now={now} /></p>)}
+      {offenders.map((words) => <p key={words} className="node-notice offender" role="alert"><Message text={sentence(words)} now={now} /></p>)}
     </>
   );
 }

@@ -2,6 +2,7 @@ import { t } from "@lingui/core/macro";
 
 import type { Outage } from "../api/types";
 import { NODE_STATES } from "../box/words";
+import { findingWords, outageWords } from "../lib/findings";
 import type { Bar, Closed } from "../lib/lanes";
 import { STATE_LABELS } from "../lib/states";
 import { duration, hour, pieces, secondsBetween } from "../lib/time";
@@ -56,10 +57,10 @@ const OUTAGES: Record<Outage["kind"], string> = {
 };
 
 /** What an outage tells: which it is, from when to when, and why. */
-export function toldOutage({ kind, reason, starts_at: starts, ends_at: ends }: Outage, now: number): string[] {
+export function toldOutage({ kind, reason, finding, starts_at: starts, ends_at: ends }: Outage, now: number): string[] {
   const span = `${hour(starts, now)}–${ends === null ? t`now` : hour(ends, now)}`;
   const lasted = duration(secondsBetween(starts, ends, now));
-  return [OUTAGES[kind], `${span} · ${lasted}`, ...reason === "" ? [] : [inOwnTime(reason, now)]];
+  return [OUTAGES[kind], `${span} · ${lasted}`, ...reason === "" ? [] : [inOwnTime(outageWords(finding, reason), now)]];
 }
 
 /** What keeps jobs away from now on tells: since when too, where that is known. */
@@ -68,7 +69,7 @@ export function toldClosed(closed: Closed, now: number): string[] {
 }
 
 /** Why a device gets no jobs, in words. */
-export const whyOf = ({ kind, why }: Closed) => (kind === "unusable" ? why : NODE_STATES[kind]);
+export const whyOf = ({ kind, why, finding }: Closed) => (kind === "unusable" ? findingWords(finding, why) : NODE_STATES[kind]);
 
 /** Why a device is idle, as the tip of what is free of it. */
 export function toldIdle(why: string, now: number): string[] {

@@ -3,6 +3,7 @@ import { t } from "@lingui/core/macro";
 
 import type { Attention, JobError } from "../api/types";
 import { failureWords } from "./failure";
+import { findingWords, isFinding } from "./findings";
 
 type Params = Attention["params"];
 type Said = Pick<Attention, "kind" | "message" | "params">;
@@ -18,7 +19,7 @@ const WORDS: Record<Attention["kind"], (params: Params) => string | null> = {
     ? t`has ${free} of disk free: no job starts there below ${{ least: String(least) }}`
     : null),
   "device-unusable": unusable,
-  offender: () => null,
+  offender: ({ finding }) => (isFinding(finding) ? findingWords(finding, finding.message) : null),
 };
 
 /** What is wrong, in the chosen language; in the service's own words in English, and where there are no others. */
@@ -26,8 +27,9 @@ export function attentionWords({ kind, message, params }: Said, locale = i18n.lo
   return (locale === "en" ? null : WORDS[kind](params)) ?? message;
 }
 
-function unusable({ unit, index, said }: Params): string | null {
-  if (typeof said !== "string") return null;
+function unusable({ unit, index, said: own, finding }: Params): string | null {
+  if (typeof own !== "string") return null;
+  const said = isFinding(finding) ? findingWords(finding, own) : own;
   const slot = String(index);
   return unit === "gpu" ? t`GPU ${slot} is out of use: ${said}` : t`CPU slot ${slot} is out of use: ${said}`;
 }

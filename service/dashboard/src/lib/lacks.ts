@@ -1,5 +1,7 @@
 import { t } from "@lingui/core/macro";
 
+import type { Finding } from "../api/types";
+import { findingWords } from "./findings";
 import { list } from "./format";
 
 /** Why a node, or all of them, could never hold a job. */
@@ -47,17 +49,19 @@ export function sortOf(type = "", memory = ""): string {
   return list([type, memory && t`at least ${memory}`].filter((part) => part !== ""));
 }
 
-/** A slot that cannot be used, and why, in the words of whoever found that. */
+/** A slot that cannot be used, and why: in the words of who found that, and what those are made of if it is known. */
 export interface Unusable {
   index: number;
   said: string;
+  finding?: Finding;
 }
 
 /** Slots of a node that cannot be used. */
 export function unusableSlots(unit: string, slots: readonly Unusable[]): string {
-  return list(slots.map(({ index, said }) => (
-    unit === "gpu" ? t`GPU ${index} cannot be used (${said})` : t`CPU slot ${index} cannot be used (${said})`
-  )));
+  return list(slots.map(({ index, said: own, finding }) => {
+    const said = findingWords(finding, own);
+    return unit === "gpu" ? t`GPU ${index} cannot be used (${said})` : t`CPU slot ${index} cannot be used (${said})`;
+  }));
 }
 
 const UNKNOWN: Readonly<Record<string, string>> = { "shared GPUs": t`shared GPUs`, secrets: t`secrets` };

@@ -104,8 +104,8 @@ describe("an outage", () => {
     const broken = gpu({ unusable: "in quarantine: Xid 79", outages: [fault] });
     const held = out("drain", -9, null);
     const node = box({ state: "draining", outages: [...drains, held] });
-    expect(closedOf(broken, node)).toEqual({ kind: "unusable", why: "in quarantine: Xid 79", outage: fault });
-    expect(closedOf(gpu(), node)).toEqual({ kind: "draining", why: "draining", outage: held });
+    expect(closedOf(broken, node)).toEqual({ kind: "unusable", why: "in quarantine: Xid 79", finding: null, outage: fault });
+    expect(closedOf(gpu(), node)).toEqual({ kind: "draining", why: "draining", finding: null, outage: held });
     expect(closedOf(gpu(), box())).toBeNull();
   });
 
@@ -129,7 +129,7 @@ describe("an outage", () => {
 });
 
 test("an idle device says why", () => {
-  const kept = { node: "box", devices: [1, 3], code: "kept", message: "kept for job 57", job: 57, until: null };
+  const kept = { node: "box", devices: [1, 3], code: "kept", message: "kept for job 57", params: {}, job: 57, until: null };
   const timeline = { since: at(0), nodes: [], jobs: [], reservations: [], idle: [{ ...kept, unstoppable: [] }] };
   expect([idleOf(timeline, "box", 3), idleOf(timeline, "box", 2), idleOf(timeline, "other", 3)])
     .toEqual(["kept for job 57", null, null]);

@@ -1,4 +1,5 @@
-import type { DeviceTimeline, NodeTimeline, Outage, Reservation, Timeline, TimelineJob } from "../api/types";
+import type { DeviceTimeline, Finding, NodeTimeline, Outage, Reservation, Timeline, TimelineJob } from "../api/types";
+import { idleWords } from "./idle";
 import { stack } from "./stacking";
 
 const HOUR_MS = 3_600_000;
@@ -192,6 +193,8 @@ export interface Closed {
   kind: "unusable" | "draining" | "unreachable";
   /** Why, as the service says it; of a node, its state. */
   why: string;
+  /** What that is made of, where it is known. */
+  finding: Finding | null;
   /** Since when, where that is stored. */
   outage: Outage | null;
 }
@@ -200,12 +203,13 @@ export interface Closed {
 export function closedOf(device: DeviceTimeline, node: NodeTimeline): Closed | null {
   const open = (outages: readonly Outage[]) => outages.filter(({ ends_at: ends }) => ends === null);
   if (device.unusable !== null) {
-    return { kind: "unusable", why: device.unusable, outage: open(device.outages)[0] ?? null };
+    const { unusable: why, finding = null } = device;
+    return { kind: "unusable", why, finding, outage: open(device.outages)[0] ?? null };
   }
   if (node.state === "online") return null;
   const silent = node.state === "unreachable";
   const outage = open(node.outages).find(({ kind }) => (kind === "unreachable") === silent) ?? null;
-  return { kind: node.state, why: node.state, outage };
+  return { kind: node.state, why: node.state, finding: null, outage };
 }
 
 /** Which kinds of outages are drawn: of what is broken or silent, and of what an administrator drains. */
@@ -220,7 +224,8 @@ export function outageKinds(nodes: readonly NodeTimeline[], window: Window): { b
 
 /** Why a device that no job has is idle; null: some job has it, or nothing is known. */
 export function idleOf({ idle }: Timeline, node: string, device: number): string | null {
-  return idle.find((one) => one.node === node && one.devices.includes(device))?.message ?? null;
+  const found = idle.find((one) => one.node === node && one.devices.includes(device));
+  return found === undefined ? null : idleWords(found);
 }
 
 /** More colours than these the eye does not tell apart. */

@@ -6,8 +6,9 @@ import { adviceWords } from "./advice";
 import { CAUSES } from "./causes";
 import { eventWords } from "./events";
 import { list } from "./format";
+import { clauses, jobsOf } from "./jobWords";
 import { neverFits, outdated, refused, sortOf, unusableSlots, withoutGpus, withoutSecrets } from "./lacks";
-import type { Jobs, Params } from "./reasonParams";
+import type { Params } from "./reasonParams";
 
 /** Parameters of which some are told only where they are known. */
 type Sometimes<Key extends keyof Params> = Omit<Params, Key> & Partial<Pick<Params, Key>>;
@@ -101,17 +102,6 @@ function told(kinds: Readonly<Record<string, Kind>>, { code, params }: Pick<Reas
   const [needs, words] = Object.hasOwn(kinds, code) ? kinds[code] ?? NONE : NONE;
   if (needs === null || needs.some((key) => params[key] === undefined)) return null;
   return words(params as unknown as Params);
-}
-
-function jobsOf({ jobs, more }: Jobs): string {
-  if (jobs.length === 0) return t`other jobs`;
-  const named = list(jobs.map(({ number, user }) => t`job ${number} (${user})`));
-  return more > 0 ? t`${named} and ${more} more` : named;
-}
-
-/** Clauses of one sentence. */
-function clauses(...parts: readonly (string | false)[]): string {
-  return parts.filter((part) => part !== false && part !== "").join(t`; `);
 }
 
 function dependency({ jobs, more, when, need }: Params): string {
@@ -216,9 +206,9 @@ function reserved({ node, start, end, name, maintenance, part }: Params): string
 }
 
 function unstoppable(params: Params): string {
-  const cannot = t`there is no verified checkpoint yet of ${{ jobs: jobsOf(params) }}, so nothing of it can be stopped for others`;
+  const jobs = jobsOf(params);
   return clauses(
-    cannot,
+    t`there is no verified checkpoint yet of ${jobs}, so nothing of it can be stopped for others`,
     params.scripts && t`a script that calls \`run = torchyard.attach(model=model, optimizer=optimizer, loader=loader)\` writes some by itself`,
     params.recipes && t`the built-in trainer writes one by itself, and at once for \`yard checkpoint JOB\``,
     t`a job that may start over says \`restartable: true\` in its spec (\`yard submit --set restartable=true\`)`,

@@ -3,6 +3,7 @@ import { Trans } from "@lingui/react/macro";
 
 import { useIdle } from "../api/sharing";
 import type { IdleDevices } from "../api/types";
+import { idleWords } from "../lib/idle";
 import { Message } from "../ui/Message";
 import { Notice } from "../ui/Notice";
 import { Panel } from "../ui/Panel";
@@ -38,7 +39,7 @@ function Row({ idle, now }: { idle: IdleDevices; now: number }) {
     <tr>
       <th scope="row">{idle.node}</th>
       <td data-label={t`Devices`}>{idle.devices.join(", ")}</td>
-      <td data-label={t`Why`}><span className="cell-words"><Message text={idle.message} now={now} /></span></td>
+      <td data-label={t`Why`}><span className="cell-words"><Message text={idleWords(idle)} now={now} /></span></td>
     </tr>
   );
 }

@@ -7,6 +7,7 @@ import { useDigest } from "../api/sharing";
 import type { Digest, Waste } from "../api/types";
 import { hours, percent } from "../lib/format";
 import { day, duration } from "../lib/time";
+import { wasteWords } from "../lib/wastes";
 import { shifted, weekOf } from "../lib/weeks";
 import { Coded } from "../ui/Coded";
 import { Notice } from "../ui/Notice";
@@ -125,7 +126,7 @@ function Wastes({ wastes }: { wastes: readonly Waste[] }) {
         {wastes.map((waste) => (
           <li key={waste.kind + waste.user}>
             <span className="waste-hours" data-part={waste.kind}>{hoursOf(waste.gpu_hours, waste.kind)}</span>
-            <p><Coded text={waste.message} /></p>
+            <p><Coded text={wasteWords(waste)} /></p>
             <p className="waste-jobs">
               {waste.jobs.map((number) => (
                 <Link key={number} to="/jobs/$jobId" params={{ jobId: String(number) }}>{number}</Link>

@@ -8,8 +8,9 @@ from sqlalchemy import insert, select, update
 from service import lifecycle
 from service.db.engine import Database
 from service.db.models import Attempt, Checkpoint, Device, Job, Member
+from service.db.records.nodes import DeviceRecord
 from service.estimation.forecasts import Estimator
-from service.nodes import heartbeats, registration
+from service.nodes import heartbeats, outages, registration
 from service.scheduler.model.jobs import IneligibleReason
 from service.scheduler_cache.load import Loader
 from tests.support import box
@@ -128,6 +129,16 @@ def test_a_gpu_under_which_three_jobs_in_a_row_failed_goes_out_of_use_until_it_i
     why = unusable(db, gpus[0]) or ""
     assert why.startswith("failed under the last 3 jobs")
     assert "`yard nodes --resume box`" in why
+    with db.read() as tx:
+        found = DeviceRecord.one(tx.execute(select(Device.__table__).where(Device.uuid == gpus[0]))).finding
+        (outage,) = outages.since(tx, 0)["box", gpus[0]]
+    assert found is not None
+    assert found == outage.finding
+    assert (found.code, found.message, found.params) == (
+        "failing",
+        why,
+        {"jobs": 3, "resume": "yard nodes --resume box"},
+    )
     _beat(db, gpus)
     assert unusable(db, gpus[0]) == why
     with db.write() as tx:

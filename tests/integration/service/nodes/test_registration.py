@@ -149,6 +149,33 @@ def test_a_device_whose_driver_tells_of_a_fault_is_in_quarantine_until_it_is_ret
         registration.return_device(tx, "box", "0")
 
 
+def shown(db: Database) -> list[wire.Finding | None]:
+    return [each.finding for each in listing.get_node(db, ADA, "box").devices]
+
+
+def test_a_finding_is_shown_while_its_words_are(yard: Database) -> None:
+    fault = wire.Finding(code="broken", message="Xid 79", params={"xid": 79})
+    stuck = wire.Finding(code="outlives-kill", message="process 7 outlives", params={"pid": 7})
+    seen(yard, heartbeat(devices=[device(0).with_fault(fault).unusable_for(stuck), device(1).unusable_for(stuck)]))
+    command = "yard nodes --return box:0"
+    why = f"in quarantine: Xid 79, then `{command}`"
+    quarantined = wire.Finding(code="broken", message=why, params={"xid": 79, "return": command})
+    assert shown(yard) == [quarantined, stuck]
+    seen(yard, heartbeat(devices=[device(0).unusable_for(stuck), device(1)]))
+    register(yard)  # which knows nothing of what runs on the devices
+    assert shown(yard) == [quarantined, None]
+    with yard.write() as tx:
+        registration.return_device(tx, "box", "0")
+    assert shown(yard) == [stuck, None]
+    register(yard)
+    assert shown(yard) == [stuck, None]
+    assert not seen(yard, heartbeat(devices=[device(0).unusable_for(stuck), device(1)])).wake
+    seen(yard, heartbeat(devices=[device(0, fault="it squeaks"), device(1)]))
+    (told, _) = shown(yard)
+    assert told is not None
+    assert (told.code, told.params) == ("fault", {"said": "it squeaks", "return": command})
+
+
 @pytest.mark.parametrize("first", ["fault", "unusable"])
 def test_what_else_keeps_a_device_from_jobs_does_not_end_its_quarantine(yard: Database, first: str) -> None:
     told = {"fault": "Xid 79 (it has fallen off the bus): reset the GPU", "unusable": "process 7 (python) holds 20 GiB"}
@@ -345,10 +372,11 @@ def test_one_declared_dead_that_lives_keeps_its_gpu_and_still_brings_its_metrics
 
 def test_offenders_are_shown_with_their_node_until_they_leave(yard: Database) -> None:
     words = "process 7 (python) of mallory uses GPU box-gpu-0, which the queue has given to nobody"
-    for offenders in ([words], []):
-        seen(yard, heartbeat(offenders=offenders))
+    finding = wire.Finding(code="on-free-gpu", message=words, params={"pid": 7, "holders": ("att-1",)})
+    for offenders, findings in (([words], [finding]), ([words], []), ([], [])):
+        seen(yard, heartbeat(offenders=offenders, offender_findings=findings))
         (node,) = listing.list_nodes(yard, ADA)
-        assert node.offenders == offenders
+        assert (node.offenders, node.offender_findings) == (offenders, findings)
 
 
 def test_labels_and_topology_are_stored_and_shown(yard: Database) -> None:
@@ -371,10 +399,11 @@ def test_what_its_kernel_enforces_is_shown(yard: Database) -> None:
 
 
 def test_why_its_kernel_enforces_nothing_is_shown(yard: Database) -> None:
-    for why in ("the worker is not root", None):
-        register(yard, unenforced=why)
+    finding = wire.Finding(code="cgroups-off", message="switched off")
+    for why, found in (("the worker is not root", None), ("switched off", finding), (None, None)):
+        register(yard, unenforced=why, unenforced_finding=found)
         (node,) = listing.list_nodes(yard, ADA)
-        assert node.unenforced == why
+        assert (node.unenforced, node.unenforced_finding) == (why, found)
 
 
 def joining(db: Database, job_id: str) -> tuple[list[str], list[str]]:

@@ -32,18 +32,24 @@ def test_a_box_on_which_all_is_well(yard: RecordedContext) -> None:
 
 def test_troubles_of_nodes_and_devices_are_told_to_everybody(yard: RecordedContext) -> None:
     with yard.ctx.db.write() as tx:
-        tx.execute(update(Node).values(unreachable=True, disk_free=box.GIB // 2, offenders=["process 42 computes"]))
-        tx.execute(update(Device).where(Device.uuid == UUIDS[1]).values(unusable="it fell off the bus"))
+        stray = {"code": "on-free-gpu", "message": "process 42 computes", "params": {"pid": 42}}
+        offenders = {"offenders": ["process 42 computes", "process 43 does"], "offender_findings": [stray]}
+        tx.execute(update(Node).values(unreachable=True, disk_free=box.GIB // 2, **offenders))
+        lost = {"code": "broken", "message": "it fell off the bus", "params": {"xid": 79}}
+        broken = {"unusable": "it fell off the bus", "findings": [lost]}
+        tx.execute(update(Device).where(Device.uuid == UUIDS[1]).values(**broken))
     assert told(yard, caller("eve")) == [
         ("node-silent", "is silent"),
         ("disk-low", "has 512.0 MiB of disk free: no job starts there below 1.0 GiB"),
         ("device-unusable", "GPU 1 is out of use: it fell off the bus"),
         ("offender", "process 42 computes"),
+        ("offender", "process 43 does"),
     ]
     assert [item.params for item in load(yard, caller("eve"))] == [
         {},
         {"free": "512.0 MiB", "least": "1.0 GiB"},
-        {"unit": "gpu", "index": 1, "said": "it fell off the bus"},
+        {"unit": "gpu", "index": 1, "said": "it fell off the bus", "finding": lost},
+        {"finding": stray},
         {},
     ]
 

@@ -305,10 +305,12 @@ def test_nodes_as_they_are(kept: Kept) -> None:
     assert [slot.memory for slot in before["box"].slots] == [80 * GIB, 60 * GIB]
     with kept.db.write() as tx:
         tx.execute(update(Node).where(Node.name == "other").values(draining=True))
-        tx.execute(update(Device).where(Device.uuid == other[0]).values(unusable="stuck"))
+        stuck = {"code": "outlives-kill", "message": "stuck", "params": {"pid": 7}}
+        tx.execute(update(Device).where(Device.uuid == other[0]).values(unusable="stuck", findings=[stuck]))
     after = kept.look().nodes
     assert after["box"] is before["box"]
     assert (after["other"].closed, after["other"].slots[0].unusable) == ("draining", "stuck")
+    assert after["other"].slots[0].finding == stuck
 
 
 def test_accounts_by_user_and_project(kept: Kept) -> None:

@@ -55,6 +55,7 @@ def node(text: str) -> Node:
         "disk_free": 1,
         "labels": [text],
         "offenders": [text],
+        "offender_findings": [],
         "enforced": [],
     }
     return Node.model_validate(fields | {"devices": [device(text)], "latest": {}, "maintenance": text})

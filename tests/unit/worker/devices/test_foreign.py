@@ -42,6 +42,14 @@ def test_much_memory_keeps_jobs_off_as_the_policy_says() -> None:
     held = "holds about 20.0 GiB of it from outside of the queue: jobs wait until that has ended"
     assert waits.unusable == f"{WHO} {held}"
     assert (excluded.unusable, excluded.fault) == (None, f"{WHO} is not of the queue: end it")
+    assert [[(each.code, each.message) for each in found.findings] for found in (used, waits, excluded)] == [
+        [],
+        [("awaited", waits.unusable)],
+        [("excluded", excluded.fault)],
+    ]
+    who = {"pid": 7, "name": "python", "user": "eve", "started": "2025-11-25 18:00 UTC"}
+    assert waits.findings[0].params == {**who, "others": 0, "held": "20.0 GiB"}
+    assert excluded.findings[0].params == who
     assert beside(much, tolerated=30 * GIB).unusable is None
 
 

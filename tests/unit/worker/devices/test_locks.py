@@ -32,6 +32,9 @@ def test_the_second_stack_is_told_who_owns_the_card(mine: DeviceLocks, theirs: D
     assert first.unusable is not None
     assert f"home {tmp_path}/mine" in first.unusable
     assert str(os.getpid()) in first.unusable
+    assert [(each.code, each.message, each.params["pid"]) for each in first.findings] == [
+        ("other-stack", first.unusable, str(os.getpid()))
+    ]
     assert second.unusable is None
     (other,) = mine.apply(GPUS[1:])
     assert f"home {tmp_path}/theirs" in (other.unusable or "")
@@ -89,7 +92,9 @@ def test_everybody_may_use_the_folder(mine: DeviceLocks, tmp_path: Path) -> None
 def test_a_lock_that_cannot_be_opened_makes_the_card_unusable(tmp_path: Path) -> None:
     (tmp_path / "locks").write_text("")
     with closing(DeviceLocks(tmp_path, tmp_path / "locks")) as locks:
-        assert "cannot be opened" in (locks.apply(GPUS)[0].unusable or "")
+        (found, _) = locks.apply(GPUS)
+        assert "cannot be opened" in (found.unusable or "")
+        assert [(each.code, each.params["folder"]) for each in found.findings] == [("lock", f"{tmp_path}/locks")]
 
 
 def test_a_lock_that_is_a_link_is_not_followed(mine: DeviceLocks, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 
 from service.scheduler.explain import idle, idle_words
 from service.scheduler.explain.blockers import DecisionReview
-from service.scheduler.explain.idle import IdleReason, NodeIdleDevices
+from service.scheduler.explain.idle import NodeIdleDevices
 from service.scheduler.explain.names import Names
 from service.scheduler.model.jobs import IneligibleReason, ReservationInfo, TenantAccount
 from service.scheduler.model.nodes import ClosedReason
@@ -22,6 +22,7 @@ from tests.unit.service.scheduler.worlds import (
     state,
     worlds,
 )
+from torchyard.api import IdleReason
 from torchyard.spec.policy import Policy
 
 FAIR = Policy()
@@ -89,7 +90,7 @@ def test_each_free_device_has_one_reason(world: SchedulerState, policy: Policy) 
     free = sorted(uuid for capacity in world.capacities().values() for uuid in capacity.free)
     assert sorted(uuid for each in said for uuid in each.uuids) == free
     for each in said:
-        assert idle_words.words(world, Names(), each)
+        assert idle_words.tell(world, Names(), each).message
         assert each.job is None or each.job in world.waiting
         assert all(not world.running[one].preemptible for one in each.unstoppable)
 

@@ -223,11 +223,14 @@ def test_why_a_node_drains_is_told_in_the_administrators_words() -> None:
 
 
 def test_a_gpu_that_cannot_be_used_is_named_beside_those_that_others_hold() -> None:
-    squatted = Slot(uuid="d1", index=1, memory=80 * GIB, unusable="process 7 of eve holds it")
+    held = "process 7 of eve holds it"
+    told = {"code": "awaited", "message": held, "params": {"pid": 7}}
+    squatted = Slot(uuid="d1", index=1, memory=80 * GIB, unusable=held, finding=told)
     half = replace(node("a", 1), slots=(*node("a", 1).slots, squatted))
     found = first(state(waits(1, gpus=1), runs(2, "a", "a0"), nodes=(half,)))
     assert found.code == "gpus"
     assert found.message.endswith("; GPU 1 cannot be used (process 7 of eve holds it)")
+    assert found.params["unusable"] == [{"index": 1, "said": held, "finding": told}]
 
 
 def test_until_when_a_node_is_under_maintenance() -> None:

@@ -35,6 +35,7 @@ def node(*devices: NodeDevice, **values: Any) -> Node:
         "memory": 10**12,
         "disk_free": 10**12,
         "labels": [],
+        "offender_findings": [],
         "offenders": [],
         "enforced": [],
     }
