@@ -67,6 +67,7 @@ def test_browser_that_prefers_chinese_gets_it_and_reads_why_a_job_waits_or_runs(
     node.lose(3, wire.Finding(code="broken", message="79", params={"xid": 79, "at": "2026-11-25 18:00:03 UTC"}))
     node.register(unenforced=off, unenforced_finding=wire.Finding(code="cgroups-off", message=off))
     chinese.goto("/box")
+    expect(chinese.locator(".offender")).to_contain_text("eve 的进程 71")
     expect(chinese.locator(".offender")).to_contain_text("队列未将该 GPU 分配给任何人")
     expect(chinese.locator(".node-limits")).to_contain_text("关闭了 cgroup")
     lost = chinese.locator(".device").nth(3)

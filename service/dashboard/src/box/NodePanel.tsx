@@ -68,8 +68,9 @@ function Words({ node }: { node: Node }) {
   const now = useNow(30_000);
   const { drain_message: why } = node;
   const limits = node.unenforced == null ? null : limitWords(node.unenforced_finding, node.unenforced);
+  // A translation may begin with a name, which keeps its letters.
   const offenders = node.offenders.map((words) => (
-    findingWords(node.offender_findings.find(({ message }) => message === words), words)
+    findingWords(node.offender_findings.find(({ message }) => message === words), sentence(words))
   ));
   const maintenance = useReservations().data?.find((one) => one.id === node.maintenance);
   return (
@@ -82,7 +83,7 @@ function Words({ node }: { node: Node }) {
       {limits !== null && <p className="faint node-limits"><Trans>No limits by its kernel: {limits}</Trans></p>}
       {node.maintenance != null && <p className="node-notice"><Maintained by={maintenance} now={now} /></p>}
       {node.maintenance == null && why != null && <p className="node-notice"><Trans>Drains: {why}</Trans></p>}
-      {offenders.map((words) => <p key={words} className="node-notice offender" role="alert"><Message text={sentence(words)} now={now} /></p>)}
+      {offenders.map((words) => <p key={words} className="node-notice offender" role="alert"><Message text={words} now={now} /></p>)}
     </>
   );
 }
