@@ -37,3 +37,16 @@ test("the first node that joins is shown at once, and later changes of nodes now
   expect(ask).toHaveBeenCalledTimes(asked + 1);
   stop();
 });
+
+test("what several topics of one moment name is asked for once", async () => {
+  const cache = new QueryClient();
+  const ask = vi.fn(() => Promise.resolve([]));
+  const queryKey = ["attention"];
+  const stop = new QueryObserver(cache, { queryKey, queryFn: ask }).subscribe(() => undefined);
+  await vi.waitFor(() => expect(cache.getQueryData(queryKey)).toEqual([]));
+  new Events(cache).receive({ kind: "started", topics: ["jobs", "nodes", "mine:ada"] });
+  await vi.waitFor(() => expect(ask).toHaveBeenCalledTimes(2));
+  await vi.waitFor(() => expect(cache.isFetching()).toBe(0));
+  expect(ask).toHaveBeenCalledTimes(2);
+  stop();
+});

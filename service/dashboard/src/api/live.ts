@@ -59,6 +59,7 @@ export function useLive(user: string | undefined): void {
 export class Events {
   #cache: QueryClient;
   #throttle = new Throttle();
+  #due: ((query: Query) => boolean)[] = [];
   #probing: ReturnType<typeof setTimeout> | undefined;
   #wasOpen = false;
 
@@ -192,7 +193,15 @@ export class Events {
     }
   }
 
+  /** Asks again for what fits; what several messages of one moment name is asked for once. */
   #invalidate(predicate: (query: Query) => boolean): void {
+    this.#due.push(predicate);
+    if (this.#due.length === 1) queueMicrotask(() => this.#ask());
+  }
+
+  #ask(): void {
+    const due = this.#due.splice(0);
+    const predicate = (query: Query) => due.some((fits) => fits(query));
     const fetching = this.#cache.getQueryCache().findAll({ predicate, fetchStatus: "fetching" });
     const first = new Set(fetching.filter((query) => query.state.data === undefined));
     const asked = this.#cache.invalidateQueries({ predicate });
