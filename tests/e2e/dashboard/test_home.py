@@ -104,7 +104,8 @@ def test_a_run_that_hangs_idle_and_a_broken_silent_full_node_are_marked(
     with ctx.db.write() as tx:
         tx.execute(update(Attempt).values(hung_us=now, started_us=now - 3_600_000_000))
         tx.execute(update(Node).values(disk_floor=2000 * GIB))
-        tx.execute(update(Device).where(Device.index == 3).values(unusable="in quarantine: row remap failed"))
+        why = "in quarantine: Xid 79 at 2026-11-25 18:00:03 UTC, then `yard nodes --return box:3`"
+        tx.execute(update(Device).where(Device.index == 3).values(unusable=why))
     page.goto("/")
     attention = page.get_by_role("region", name="Needs attention")
     expect(attention.locator("[data-kind=hung]")).to_contain_text("stuck")
@@ -113,6 +114,8 @@ def test_a_run_that_hangs_idle_and_a_broken_silent_full_node_are_marked(
     expect(attention.locator("[data-kind=device-unusable]")).to_contain_text("GPU 3 is out of use")
     unusable = page.locator('.lane-closed[data-kind="unusable"]')
     expect(unusable).to_have_count(1)
+    expect(unusable.locator("code")).to_have_text("yard nodes --return box:3")
+    expect(unusable).not_to_contain_text(re.compile("UTC|`"))
     expect(unusable).to_have_css("background-image", re.compile("repeating-linear-gradient"))
     expect(page.get_by_role("list", name="People")).to_contain_text("quarantine, unreachable")
     with ctx.db.write() as tx:

@@ -20,7 +20,7 @@ const WORDS: Record<Item["kind"], string> = {
   "node-silent": t`silent`,
   "disk-low": t`disk low`,
   "device-unusable": t`out of use`,
-  offender: t`no job`,
+  offender: t`not allotted`,
 };
 
 /** What goes wrong on the box, and what of the viewer's own has gone wrong. */

@@ -6,6 +6,7 @@ import {
   type Bar, type Closed, closedOf, hueOf, laneOf, type Mark, outagesOf, place, type Reserved, type Window,
 } from "../lib/lanes";
 import { keyOf, type Use } from "../lib/utilization";
+import { Coded } from "../ui/Coded";
 import { told, toldClosed, toldIdle, toldOutage, whyOf } from "./LaneTip";
 import { LaneUse } from "./LaneUse";
 import { ReservedMarks } from "./ReservedMarks";
@@ -98,7 +99,7 @@ function Ahead({ closed, idle, now, left }: { closed: Closed | null; idle: strin
   }
   return (
     <div className="lane-closed" data-kind={closed.kind} style={style} {...telling(toldClosed(closed, now))}>
-      <span>{whyOf(closed)}</span>
+      <span><Coded text={whyOf(closed, now)} /></span>
     </div>
   );
 }

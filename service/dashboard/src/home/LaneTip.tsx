@@ -65,11 +65,13 @@ export function toldOutage({ kind, reason, finding, starts_at: starts, ends_at: 
 
 /** What keeps jobs away from now on tells: since when too, where that is known. */
 export function toldClosed(closed: Closed, now: number): string[] {
-  return closed.outage === null ? [inOwnTime(whyOf(closed), now)] : toldOutage(closed.outage, now);
+  return closed.outage === null ? [whyOf(closed, now)] : toldOutage(closed.outage, now);
 }
 
 /** Why a device gets no jobs, in words. */
-export const whyOf = ({ kind, why, finding }: Closed) => (kind === "unusable" ? findingWords(finding, why) : NODE_STATES[kind]);
+export function whyOf({ kind, why, finding }: Closed, now: number): string {
+  return kind === "unusable" ? inOwnTime(findingWords(finding, why), now) : NODE_STATES[kind];
+}
 
 /** Why a device is idle, as the tip of what is free of it. */
 export function toldIdle(why: string, now: number): string[] {
