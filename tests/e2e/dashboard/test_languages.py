@@ -77,6 +77,18 @@ def test_browser_that_prefers_chinese_gets_it_and_reads_why_a_job_waits_or_runs(
     assert faults(chinese) == []
 
 
+def test_form_of_a_job_is_in_chinese_beside_the_names_that_yaml_has(chinese: Page, live_service: Live) -> None:
+    sign_in(chinese, live_service)
+    chinese.goto("/submit")
+    priority = chinese.get_by_label("优先级 (priority)")
+    expect(priority).to_contain_text("normal · 普通（默认）")
+    expect(chinese.get_by_text("在队列中的级别")).to_be_visible()
+    chinese.locator("summary").filter(has_text="代码与环境").click()
+    live = chinese.locator(".field").filter(has=chinese.get_by_label("节点上的文件夹 (live)"))
+    expect(live.locator("code")).to_have_text("code")
+    assert faults(chinese) == []
+
+
 def test_chosen_language_stays(chinese: Page, live_service: Live) -> None:
     chinese.goto("/")
     expect(chinese.get_by_role("button", name="登录")).to_be_visible()

@@ -25,7 +25,12 @@ export type Path = readonly string[];
 /** How a field is filled in. */
 export type Kind =
   | { kind: "line" | "text" | "words" | "list" | "variables" | "yaml" }
-  | { kind: "choice"; options: readonly (string | boolean | number)[] }
+  | {
+    kind: "choice";
+    options: readonly (string | boolean | number)[];
+    /** What some of them mean, where the page's language is not theirs. */
+    meanings?: Readonly<Record<string, string>>;
+  }
   | { kind: "group"; fields: readonly FormField[] }
   | { kind: "variant"; variants: readonly Variant[] };
 

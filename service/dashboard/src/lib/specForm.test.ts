@@ -6,7 +6,7 @@ import { allFields, complaintsOf, fieldAt, specForm } from "./specForm";
 
 const described = JSON.parse(readFileSync("../../openapi.json", "utf8")) as { components: { schemas: Schemas } };
 const schemas = described.components.schemas;
-const form = specForm(schemas.JobSpec ?? {}, schemas);
+const form = specForm(schemas.JobSpec ?? {}, schemas, null);
 const fields = form === null ? [] : allFields(form);
 
 describe("specForm", () => {
@@ -19,7 +19,7 @@ describe("specForm", () => {
 
   it("puts what it does not know into a group of its own", () => {
     const properties = { ...schemas.JobSpec?.properties, brand_new: { type: "string" } };
-    const groups = specForm({ properties }, schemas)?.groups;
+    const groups = specForm({ properties }, schemas, null)?.groups;
     expect(groups?.at(-1)).toMatchObject({ title: "Other fields", fields: [{ path: ["brand_new"], kind: "text" }] });
     expect(form?.groups.map(({ title }) => title)).not.toContain("Other fields");
   });

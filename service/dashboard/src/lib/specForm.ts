@@ -1,6 +1,7 @@
 import { t } from "@lingui/core/macro";
 
 import { fieldsOf, type FormField, type Schema, type Schemas } from "./schema";
+import { inWords, type SpecWords } from "./specWords";
 
 /** Fields that most jobs set, in the order in which they are shown. */
 const COMMON = ["name", "project", "priority", "tags"];
@@ -36,9 +37,10 @@ export interface SpecForm {
   groups: readonly FormGroup[];
 }
 
-/** The form of a spec by its schema; every field of the schema stands somewhere. */
-export function specForm(schema: Schema, schemas: Schemas): SpecForm | null {
-  const fields = new Map(fieldsOf(schema, schemas).map((field) => [field.path[0] ?? "", field]));
+/** The form of a spec by its schema, in its words or those that are given; every field stands somewhere. */
+export function specForm(schema: Schema, schemas: Schemas, words: SpecWords | null): SpecForm | null {
+  const described = fieldsOf(schema, schemas).map((field) => (words === null ? field : inWords(field, words)));
+  const fields = new Map(described.map((field) => [field.path[0] ?? "", field]));
   const take = (names: readonly string[]) => names.flatMap((name) => {
     const found = fields.get(name);
     fields.delete(name);

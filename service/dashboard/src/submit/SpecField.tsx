@@ -68,6 +68,7 @@ function Choice(props: FieldProps & { field: FormField & { kind: "choice" } }) {
   const value = valueAt(spec, field.path);
   const choose = (next: string) => onChange(field.path, next === "" ? undefined : field.options[Number(next)]);
   const at = field.options.findIndex((one) => one === value);
+  const nameOf = (one: unknown) => optionOf(one, field.meanings);
   return (
     <Labelled {...props}>
       {(input) => (
@@ -76,15 +77,23 @@ function Choice(props: FieldProps & { field: FormField & { kind: "choice" } }) {
           value={at < 0 ? "" : String(at)}
           onChange={({ target }) => choose(target.value)}
         >
-          <option value="">{field.without === null ? t`not set` : usually(optionOf(field.without))}</option>
-          {field.options.map((one, index) => <option key={index} value={index}>{optionOf(one)}</option>)}
+          <option value="">{field.without === null ? t`not set` : usually(nameOf(field.without))}</option>
+          {field.options.map((one, index) => <option key={index} value={index}>{nameOf(one)}</option>)}
         </select>
       )}
     </Labelled>
   );
 }
 
-const optionOf = (value: unknown) => (String(value) === "true" ? t`yes` : String(value) === "false" ? t`no` : String(value));
+/** A value that may be chosen, as YAML has it, and what it means. */
+function optionOf(value: unknown, meanings: Readonly<Record<string, string>> = {}): string {
+  const text = String(value);
+  const meaning = meanings[text];
+  if (text === "true") return t`yes`;
+  if (text === "false") return t`no`;
+  return meaning === undefined ? text : `${text} · ${meaning}`;
+}
+
 const usually = (value: string) => t`${value} (as usual)`;
 
 /** A field that is typed; while it is, what stands in it stays as it was typed. */

@@ -17,6 +17,7 @@ import { written } from "../lib/specText";
 import { Notice } from "../ui/Notice";
 import { useTitle } from "../ui/useTitle";
 import { Editor } from "./Editor";
+import { specWords } from "./words";
 
 const FIRST = stringify({ name: "train", command: "python train.py", resources: { gpus: 1 } });
 
@@ -68,7 +69,7 @@ function Again({ from, schemas }: { from: string; schemas: Schemas }) {
 
 function WithSchemas({ schemas, origin }: { schemas: Schemas; origin: Job | null }) {
   const schema = schemas.JobSpec;
-  const form = useMemo(() => schema && specForm(schema, schemas), [schema, schemas]);
+  const form = useMemo(() => schema && specForm(schema, schemas, specWords), [schema, schemas]);
   if (schema === undefined || form == null) {
     return (
       <p className="notice">

@@ -1,0 +1,296 @@
+import type { SpecWords } from "../lib/specWords";
+
+/** By a field's path, or by its name where that means the same everywhere. */
+const labels = {
+  // What most jobs set, and what is run.
+  name: "名称", project: "项目", priority: "优先级", tags: "标签", command: "命令", recipe: "配方",
+  // Resources.
+  gpus: "GPU 数", nodes: "节点数", network_interface: "网络接口", gpu_memory_min: "最小显存", gpu_share: "显存份额",
+  gpu_type: "GPU 型号", labels: "节点标签", cpus: "CPU 核数", memory: "内存",
+  // Code and environment.
+  launcher: "启动器", code: "代码快照", live: "节点上的文件夹", link: "链接的文件", link_root: "快照的来源文件夹",
+  python: "Python 环境", env: "环境变量", secrets: "密钥", network: "网络", warm_start: "热启动",
+  // Limits and retries.
+  time_limit: "时限", start_limit: "排队时限", idle_limit: "空闲时限", idle_action: "空闲超限后的处理",
+  max_retries: "最大重试次数", grace: "停止宽限期", log_limit: "日志上限", hang: "挂住检测", "hang.after": "最短判定时间",
+  factor: "步时倍数", action: "挂住后的处理",
+  // Preemption and checkpoints.
+  preemptible: "可被抢占", restartable: "可从头重启", checkpoint: "检查点", every: "间隔", keep_last: "保留最新",
+  keep_best: "保留最佳", metric: "指标", mode: "优劣方向", resume: "恢复", args: "附加参数", carry: "沿用文件",
+  // Outputs, other jobs and sweeps.
+  outputs: "输出文件", trackers: "跟踪器", after: "前置作业", jobs: "作业", need: "需结束的作业", when: "结束方式",
+  sweep: "超参数搜索", parameters: "参数", trials: "试验数", running: "同时运行的试验数", stop: "提前停止", first: "首个阶段的步",
+  reduction: "阶段倍数", pause_after: "失败后暂停",
+  // The recipe.
+  model: "模型", data: "数据", optim: "优化器", schedule: "学习率调度", strategy: "并行策略", epochs: "epoch 数",
+  batch_size: "批大小", global_batch_size: "全局批大小", accumulate: "梯度累积", drop_last: "丢弃末批", seed: "随机种子",
+  deterministic: "确定性计算", precision: "计算精度", tf32: "启用 TF32", cudnn_benchmark: "cuDNN 自动选优",
+  channels_last: "NHWC 布局", compile: "编译模型", activation_checkpointing: "激活检查点", clip_norm: "梯度裁剪",
+  ema_decay: "EMA 衰减", num_workers: "数据加载进程数", log_every: "日志间隔", evaluate_every: "评估间隔",
+  checkpoint_every: "检查点间隔", backend: "通信后端", rendezvous: "汇合方式", timeout: "超时",
+  // Models and data.
+  channels: "通道数", dropout: "Dropout 概率", hidden: "隐藏层宽度", weights: "预训练权重", depth: "层数", aux_loss: "辅助损失",
+  widths: "各块通道数", width: "通道数", target: "函数或类", options: "调用参数", validation: "验证集比例",
+  split_seed: "划分种子", samples: "训练样本数", validation_samples: "验证样本数", shape: "样本形状", classes: "类别数",
+  noise: "噪声", size: "图像尺寸", root: "数据文件夹", download: "自动下载", mean: "均值", std: "标准差", crop: "随机裁剪",
+  crop_scale: "裁剪面积范围", flip: "随机翻转",
+  // Optimizers and schedules.
+  lr: "学习率", betas: "Beta 系数", eps: "数值稳定项", weight_decay: "权重衰减", momentum: "动量", nesterov: "Nesterov 动量",
+  warmup: "预热", "recipe.schedule.size": "变化间隔", gamma: "变化系数", milestones: "变化时刻", floor: "最终比例",
+  // Strategies.
+  first_device_batch: "首个设备的批大小", loss_in_model: "副本内计算损失", devices: "设备数", servers: "服务器数",
+  async: "异步更新", find_unused_parameters: "查找未用参数", static_graph: "静态计算图", bucket_cap_mb: "桶的大小",
+  gradient_as_bucket_view: "梯度作为桶的视图", sync_batch_norm: "同步批归一化", hook: "梯度压缩",
+  powersgd_rank: "PowerSGD 的秩", powersgd_start: "PowerSGD 起始步", data_parallel: "数据并行副本数", balance: "均衡依据",
+  "recipe.strategy.schedule": "流水线调度", microbatches: "微批数", stages_per_rank: "每个 rank 的阶段数",
+  tensor_parallel: "张量并行的 rank 数", reshard_after_forward: "前向后重新分片",
+};
+
+/** By the value; what is left out is a name. */
+const options = {
+  low: "低", normal: "普通", high: "高", urgent: "紧急",
+  auto: "自动", none: "不使用", host: "主机网络", isolated: "隔离",
+  stop: "停止", requeue: "重新排队", show: "仅提示",
+  all: "全部", any: "任意一个", success: "成功", end: "任何结果", min: "越小越好", max: "越大越好",
+  bytes: "参数字节数", time: "时间", allreduce: "不压缩", interleaved: "交错",
+  env: "启动器的存储", file: "文件",
+};
+
+// By the English text.
+const common = {
+  "Shown in lists; need not be unique.": "显示在列表中；不必唯一。",
+  "The project whose share the job uses.": "作业占用哪个项目的份额。",
+  "Free words to filter by.": "任意词语，用于筛选。",
+  "Class in the queue; jobs of a higher one come first.": "在队列中的级别；级别高的作业排在前面。",
+  "One's own program and its arguments, a list or one line; exclusive with `recipe`.": "自己的程序及其参数，可写成列表或一行；不能与 `recipe` 同用。",
+  "A run of the built-in trainer; exclusive with `command`.": "用内置训练器运行；不能与 `command` 同用。",
+};
+
+const resources = {
+  "GPUs (or CPU slots on a node without GPUs), exclusively the job's. 0 runs beside the GPUs. `all`: as many as a node can give, a number from the submission on.": "由作业独占的 GPU（在没有 GPU 的节点上为 CPU 槽位）。0 表示不占用 GPU 运行。`all`：节点所能提供的最多数量，提交时确定为具体数字。",
+  "Nodes, each with as many GPUs; they start and end together.": "节点数，每个节点的 GPU 数相同；各节点同时开始、同时结束。",
+  "Interface that the ranks reach each other through; without it, the one that leads to the first node.": "各 rank 互相通信所用的接口；不填则用通往第一个节点的接口。",
+  "Memory that every GPU must have.": "每个 GPU 至少要有的显存。",
+  "Memory of each GPU that the job needs: it shares the GPU with others; without it, the GPU is its own.": "作业在每个 GPU 上需要的显存：它将与其他作业共享 GPU；不填则独占 GPU。",
+  "Part of the GPUs' name, such as `H200`; large and small letters are the same.": "GPU 名称的一部分，如 `H200`；不区分大小写。",
+  "Labels that every node of the job must have.": "作业的每个节点都必须带有的标签。",
+  "CPU cores: the job gets no others, where the node's kernel enforces that.": "CPU 核数：在节点内核能够强制限制时，作业只能使用这些核。",
+  "Main memory, on each node: a job that takes more is ended.": "每个节点上的内存：超出的作业会被终止。",
+};
+
+const environment = {
+  "How the command is started; `auto` chooses when the job is submitted, and says why.": "命令的启动方式；`auto` 在提交时选择，并说明原因。",
+  "A snapshot id; `yard submit` also takes a folder and uploads it.": "快照 ID；`yard submit` 也接受文件夹并将其上传。",
+  "An absolute folder on the node, used as it is; exclusive with `code`.": "节点上文件夹的绝对路径，按原样使用；不能与 `code` 同用。",
+  "Folders and files below `link_root` that the snapshot leaves out and symbolic links join in on the node.": "`link_root` 下不放入快照的文件夹和文件，在节点上以符号链接接入。",
+  "The folder that the snapshot was taken from; `yard submit` fills it in.": "制作快照的文件夹；由 `yard submit` 填写。",
+  "Interpreter, venv or conda prefix of the command; `yard submit` takes the active one.": "运行命令的解释器、venv 或 conda 前缀；`yard submit` 采用当前激活的环境。",
+  "Environment variables.": "传给作业的环境变量。",
+  "Names of secrets (`yard secrets set`) that the job gets as variables, with the values that they have when it starts: its owner's own first, then those of its project.": "作业以环境变量得到的密钥的名称（用 `yard secrets set` 设置），取作业开始时的值：优先用所有者自己的，其次用项目的。",
+  "`isolated`: the processes reach each other and nothing else, and nobody else on the node reaches them. One node only, whose worker runs as root. Services on localhost, downloads and trackers that send are out of reach.": "`isolated`：进程之间可以互相访问，但访问不到其他任何地方，节点上的其他人也访问不到它们。仅限单节点，且其 worker 以 root 运行。localhost 上的服务、下载以及需要联网发送的跟踪器都不可用。",
+  "Whether it may be forked from a process of its node that has loaded PyTorch already, where nodes have those; `false`: each of its processes is executed.": "节点上若有已载入 PyTorch 的进程，是否可以从中派生（fork）作业；`false`：每个进程都重新启动。",
+};
+
+const limits = {
+  "Running time after which the job is stopped.": "作业运行超过此时间即被停止。",
+  "Time in the queue after which a job that never started is given up.": "从未开始的作业排队超过此时间即被放弃。",
+  "Time without any work of its GPUs after which the job is stopped; after half of it that is told.": "作业的 GPU 持续空闲超过此时间即被停止；过半时会发出提醒。",
+  "What follows its idle limit, once it has saved its work: it fails, or it waits again at no cost of a retry, unless three attempts in a row came no further.": "达到空闲时限并保存进度之后：作业失败；或重新排队且不消耗重试次数，除非连续三次尝试都没有进展。",
+  "How often a failed job starts again, from its newest checkpoint.": "失败的作业最多从最新检查点重新开始几次。",
+  "How long a stopping job may take to save its work before it is killed.": "作业停止时，在被强制终止之前有多长时间保存进度。",
+  "Bytes of log kept per rank and attempt; the rest is dropped and counted.": "每个 rank 每次尝试保留的日志字节数；其余丢弃，并计入统计。",
+  "What is done when the run makes no more steps.": "运行不再步进时如何处理。",
+  "No run is taken for hanging before this.": "未到此时间，不判定为挂住。",
+  "Times its median step.": "每步时间中位数的倍数。",
+  "Once its stacks are dumped: stop it (retries count), or only show that it hangs.": "转储调用栈之后：停止作业（计入重试），或仅提示它已挂住。",
+};
+
+const saving = {
+  "Whether it may be stopped in favour of another job and go on later; without it, only once it has written a checkpoint that was verified, or if it is restartable. If it must not be stopped, it gets no time slices.": "是否可以为其他作业让出而停止，稍后继续；不设置时，仅在写出并通过验证的检查点之后，或作业可从头重启时才可以。不允许停止的作业不参与时间片轮转。",
+  "`true`: it may be stopped at any time, and starts from its newest checkpoint, or from the beginning. `auto`: as long as nothing is saved, it may be put back after its trial (a minute from its first step on, and twice at most, unless the policy says otherwise), and starts from the beginning; only a recipe, or a `torchrun` or `python` job on a snapshot without `link`. `false`: never.": "`true`：可随时停止，之后从最新检查点或从头开始。`auto`：在尚未保存任何内容时，可在试运行之后退回队列（从第一步起一分钟，最多两次，除非策略另有规定）并从头开始；仅限配方，或使用快照且没有 `link` 的 `torchrun` 或 `python` 作业。`false`：从不。",
+  "When checkpoints are written, and which are kept.": "何时写检查点，以及保留哪些。",
+  "A checkpoint is due this long after the last one. Without it, a script that calls `torchyard.attach` takes its first one after two minutes, others as often as costs 2 % of the time at most, and one at its end; any other only when asked for. With `never`, all only when asked for.": "距上一个检查点多久应写下一个。不设置时，调用 `torchyard.attach` 的脚本在两分钟后写第一个，此后的频率以耗时不超过 2 % 为限，结束时再写一个；其他脚本只在被要求时写。设为 `never` 时，都只在被要求时写。",
+  "The newest ones to keep.": "保留最新的几个检查点。",
+  "The best one is kept beside the newest.": "除最新的以外，还保留最佳的一个。",
+  "Name of the metric, as passed to `torchyard.checkpoint(metrics=…)`.": "指标名称，与传给 `torchyard.checkpoint(metrics=…)` 的一致。",
+  "Whether small or large values are good.": "值越小越好，还是越大越好。",
+  "How the command is told of a checkpoint; scripts of Lightning and of transformers' Trainer need nothing.": "如何把检查点告知命令；使用 Lightning 或 transformers 的 Trainer 的脚本无需设置。",
+  "Put behind the command of an attempt that resumes; `{checkpoint}` is the path of the checkpoint.": "恢复运行时附加在命令之后；`{checkpoint}` 为检查点的路径。",
+  "Whether an attempt that restores no checkpoint finds the files of the one before.": "不从检查点恢复的尝试能否看到上一次尝试的文件。",
+};
+
+const others = {
+  "Which of the files that the program writes in its folder, and beside it (`../data/x`), are kept: patterns as in a .gitignore, the last one that matches decides, `!` leaves out. Without it all but caches; if every pattern begins with `!`, all but those. An empty list keeps `TORCHYARD_OUTPUT_DIR` alone, which is always kept.": "程序写在自己的文件夹及其旁边（`../data/x`）的文件中保留哪些：模式写法同 .gitignore，以最后一个匹配的为准，`!` 表示排除。不设置时，除缓存外全部保留；若所有模式都以 `!` 开头，则保留除此以外的全部文件。空列表只保留 `TORCHYARD_OUTPUT_DIR`，它总会保留。",
+  "Experiment trackers whose files are read for metrics: all, none (`false`), or a list of them.": "从哪些实验跟踪器的文件读取指标：全部、都不读（`false`），或一个列表。",
+  "Jobs that must have ended before it starts; a list stands for all of them, with success.": "开始之前必须已结束的作业；写成列表表示全部须成功。",
+  "Ids or numbers of jobs or sweeps.": "作业或超参数搜索的 ID 或编号。",
+  "Whether all of them must have ended, or one is enough.": "须全部结束，还是有一个结束即可。",
+  "Whether they must succeed, or may end in any way; a trial that its sweep stopped early has done its part.": "必须成功，还是以任何方式结束均可；被搜索提前停止的试验视为已完成。",
+  "Parameters and their values: one job for each combination.": "参数及其取值：每种组合一个作业。",
+  "A path into the spec (`recipe.optim.lr`), a key of the recipe that is found only once there (`lr`), or, of a command, a name that stands in it in braces (`{lr}`); with a list of values or a distribution.": "规格中的路径（`recipe.optim.lr`）、在配方中只出现一次的键（`lr`），或命令中花括号里的名称（`{lr}`）；对应一个取值列表或一个分布。",
+  "Random search: so many draws; without it, every combination.": "随机搜索的抽样次数；不填则运行全部组合。",
+  "Of the draws.": "用于抽样。",
+  "Trials that run at the same time at most.": "最多同时运行的试验数。",
+  "Stops trials that do worse than others.": "停止表现不如其他试验的试验。",
+  "Name of a reported metric.": "所上报指标的名称。",
+  "Step of the first rung.": "第一次比较淘汰时所在的步。",
+  "Each rung is this many times as far as the one before, and keeps one in this many.": "每个阶段的步是前一阶段的这么多倍，并按这么多分之一保留试验。",
+  "Pauses the sweep if its first so many ended trials all failed for the same cause; 0 never.": "若最先结束的这么多个试验都因同一原因失败，则暂停搜索；0 表示从不暂停。",
+};
+
+const recipe = {
+  "The network that is trained.": "要训练的网络。",
+  "What it is trained on.": "用什么数据训练。",
+  "How weights are updated.": "如何更新权重。",
+  "How the learning rate changes over the epochs.": "学习率随 epoch 如何变化。",
+  "How the model is trained by several devices.": "如何用多个设备训练模型。",
+  "Passes over the training data.": "遍历训练数据的次数。",
+  "Samples per device and forward pass; the effective batch is this times devices, nodes and `accumulate`.": "每个设备每次前向的样本数；有效批大小为它与设备数、节点数和 `accumulate` 的乘积。",
+  "The effective batch itself, the same for any number of devices; instead of `batch_size`.": "有效批大小本身，与设备数无关；用来代替 `batch_size`。",
+  "Forward and backward passes for each step of the optimizer.": "优化器每更新一步所做的前向与反向次数。",
+  "Leaves out the epoch's last samples if they are fewer than a whole pass, as batch normalisation may need.": "epoch 末尾的样本不足一整批时丢弃它们；批归一化可能需要。",
+  "Fixes initial weights, the order of samples and all other chance.": "固定初始权重、样本顺序及其他一切随机因素。",
+  "Only algorithms that give the same bits in every run; slower on GPUs, and an error where there is none.": "只用每次运行结果逐位相同的算法；在 GPU 上较慢，没有这样的算法时报错。",
+  "Type that forward and backward compute in; weights stay fp32 (automatic mixed precision).": "前向与反向计算所用的类型；权重保持 fp32（自动混合精度）。",
+  "Matrix products of fp32 on TensorFloat32 units, where a GPU has them.": "在支持的 GPU 上用 TensorFloat32 单元计算 fp32 矩阵乘法。",
+  "cuDNN tries its algorithms and keeps the fastest; for inputs of one size.": "cuDNN 试用各种算法并保留最快的；适用于尺寸固定的输入。",
+  "Images and convolutions in NHWC layout; under fsdp the images only.": "图像和卷积采用 NHWC 布局；使用 fsdp 时仅限图像。",
+  "`torch.compile` of the model; of each block under fsdp, of each stage under pipeline.": "对模型使用 `torch.compile`；在 fsdp 下对每个块，在 pipeline 下对每个阶段。",
+  "Activations are computed again in backward instead of being kept.": "不保存激活值，而在反向时重新计算。",
+  "Gradients are scaled down to this norm.": "将梯度缩小到不超过此范数。",
+  "An exponential moving average of the weights is kept with this decay, evaluated, and left as `ema.pt`.": "以此衰减系数维护权重的指数移动平均，用于评估，并存为 `ema.pt`。",
+  "Processes per rank that load data; 0 loads in the rank itself.": "每个 rank 用于加载数据的进程数；0 表示由 rank 自己加载。",
+  "Steps between two reports of the training loss; left out, there is about one a second (`deterministic`: 10).": "每隔多少步上报一次训练损失；不填则约每秒一次（`deterministic`：10）。",
+  "Epochs between two evaluations; the last epoch is always evaluated.": "每隔多少个 epoch 评估一次；最后一个 epoch 总会评估。",
+  "Epochs between two checkpoints; the last epoch always leaves one.": "每隔多少个 epoch 写一个检查点；最后一个 epoch 总会写。",
+  "What carries tensors between ranks; auto is gloo for those on the CPU and NCCL for those on GPUs.": "用什么在 rank 之间传递张量；auto 对 CPU 上的张量用 gloo，对 GPU 上的用 NCCL。",
+  "How ranks find each other: by the launcher's store, through a fresh file, or at its address over TCP.": "各 rank 如何找到彼此：通过启动器的存储、通过一个新文件，或经 TCP 连接其地址。",
+  "How long ranks wait for one that hangs before they fail.": "有 rank 挂住时，其他 rank 等待多久后失败。",
+};
+
+const models = {
+  "Two convolutions and two linear layers, for small images.": "两个卷积层加两个线性层，用于小图像。",
+  "Channels of the first convolution; the second has twice as many.": "第一个卷积层的通道数；第二个为其两倍。",
+  "Probability with which an activation is dropped in training.": "训练时丢弃激活值的概率。",
+  "Two convolutions of 64 and 128 channels, a pooling, and linear layers over 1,024 features with dropout.": "64 和 128 通道的两个卷积层、一个池化层，以及 1,024 个特征、带 dropout 的线性层。",
+  "Width of the layer before the last.": "倒数第二层的宽度。",
+  "A multilayer perceptron; its input width comes from the data.": "多层感知机；输入宽度由数据决定。",
+  "Widths of the hidden layers.": "各隐藏层的宽度。",
+  "AlexNet (Krizhevsky 2014, torchvision's): 61 million parameters for a thousand classes.": "AlexNet（Krizhevsky 2014，torchvision 实现）：一千个类别时有 6100 万个参数。",
+  "Start from weights trained on ImageNet (245 MB to download); the last layer is new where classes differ.": "从 ImageNet 预训练权重开始（需下载 245 MB）；类别数不同时最后一层重新初始化。",
+  "VGG16 (Simonyan and Zisserman 2014, torchvision's): 138 million parameters for a thousand classes.": "VGG16（Simonyan 与 Zisserman 2014，torchvision 实现）：一千个类别时有 1.38 亿个参数。",
+  "Start from weights trained on ImageNet (530 MB to download); the last layer is new where classes differ.": "从 ImageNet 预训练权重开始（需下载 530 MB）；类别数不同时最后一层重新初始化。",
+  "ResNet (He et al. 2015, torchvision's).": "ResNet（He 等 2015，torchvision 实现）。",
+  "Number of layers.": "网络的层数。",
+  "Start from weights trained on ImageNet (45 to 170 MB to download); the last layer is new where classes differ.": "从 ImageNet 预训练权重开始（需下载 45 至 170 MB）；类别数不同时最后一层重新初始化。",
+  "DeepLabV3 on a ResNet-101 (Chen et al. 2017, torchvision's): 61 million parameters. Batches need two images.": "以 ResNet-101 为骨干的 DeepLabV3（Chen 等 2017，torchvision 实现）：6100 万个参数。每批至少需要两张图像。",
+  "Start from a ResNet-101 trained on ImageNet (170 MB to download).": "从 ImageNet 预训练的 ResNet-101 开始（需下载 170 MB）。",
+  "A second output from inside the network is trained as well, with weight 0.5.": "同时训练网络中间的第二个输出，权重为 0.5。",
+  "VGG's structure, narrow: for tests and machines without GPUs.": "结构同 VGG，但更窄：用于测试和没有 GPU 的机器。",
+  "Channels of each block of two convolutions and a pooling.": "每个块（两个卷积层加一个池化层）的通道数。",
+  "Width of the two linear layers before the last.": "最后一层之前两个线性层的宽度。",
+  "Three convolutions that answer as DeepLab does: for tests and machines without GPUs.": "三个卷积层，输出形式与 DeepLab 相同：用于测试和没有 GPU 的机器。",
+  "Channels of the convolutions.": "卷积层的通道数。",
+  "A function or class of the job's own code that answers an `nn.Module`.": "作业自己代码中返回 `nn.Module` 的函数或类。",
+  "Called with the options; imported in the job, with its code folder on the path.": "以调用参数调用；在作业中导入，代码文件夹在导入路径上。",
+  "Keyword arguments of the call.": "调用时的关键字参数。",
+};
+
+const data = {
+  "scikit-learn's handwritten digits: 1,797 real images of 8 by 8 pixels, ten classes; no download.": "scikit-learn 的手写数字：1,797 张 8×8 像素的真实图像，十个类别；无需下载。",
+  "Share of the images kept for validation.": "留作验证的图像所占比例。",
+  "Which images those are; apart from the run's seed, so that seeds compare on the same images.": "决定选哪些图像作验证；与运行的随机种子无关，因此不同种子可在相同图像上比较。",
+  "Noisy images around one random prototype for each class, made on the spot.": "每个类别围绕一个随机原型的带噪图像，现场生成。",
+  "Training samples.": "用于训练的样本数量。",
+  "Validation samples.": "用于验证的样本数量。",
+  "Shape of one sample; an image is channels, height, width.": "单个样本的形状；图像依次为通道数、高、宽。",
+  "Number of classes.": "类别的数量。",
+  "Standard deviation of the noise; the prototypes have 1.": "噪声的标准差；原型的标准差为 1。",
+  "Coloured rectangles and discs on noise with the class of each pixel, made on the spot; borders count nowhere.": "噪声背景上的彩色矩形和圆盘，标有每个像素的类别，现场生成；边缘不计入。",
+  "Training images.": "用于训练的图像数量。",
+  "Validation images.": "用于验证的图像数量。",
+  "Height and width.": "高度和宽度。",
+  "The first is the background.": "第一个类别是背景。",
+  "Standard deviation of the noise; the colours have 1.": "噪声的标准差；颜色的标准差为 1。",
+  "MNIST: 70,000 handwritten digits of 28 by 28 pixels; 12 MB to download.": "MNIST：70,000 张 28×28 像素的手写数字；需下载 12 MB。",
+  "Folder that holds them; without it `TORCHYARD_DATA`, else ~/.cache/torchyard/data.": "存放数据的文件夹；不填则用 `TORCHYARD_DATA`，若未设置则为 ~/.cache/torchyard/data。",
+  "Brought once to each file system; otherwise what lies in `root` is used as it is.": "每个文件系统只下载一次；否则直接使用 `root` 中已有的数据。",
+  "Height and width that images are brought to; without it, their own.": "图像缩放到的高度和宽度；不填则保持原尺寸。",
+  "Subtracted from values between 0 and 1, for each channel or for all.": "从 0 到 1 之间的像素值中减去，可按通道或统一设置。",
+  "Then divided by.": "减去均值之后的除数。",
+  "Training images are random parts, brought to `size`.": "训练图像取随机的局部，并缩放到 `size`。",
+  "Least and largest share of the image's area that a crop takes.": "裁剪部分占图像面积的最小和最大比例。",
+  "Training images are mirrored at random.": "训练图像随机左右翻转。",
+  "CIFAR-10: 60,000 photographs of 32 by 32 pixels, ten classes; 170 MB to download.": "CIFAR-10：60,000 张 32×32 像素的照片，十个类别；需下载 170 MB。",
+  "CIFAR-100: 60,000 photographs of 32 by 32 pixels, a hundred classes; 170 MB to download.": "CIFAR-100：60,000 张 32×32 像素的照片，一百个类别；需下载 170 MB。",
+  "STL-10: 13,000 labelled photographs of 96 by 96 pixels, ten classes; 2.6 GB to download.": "STL-10：13,000 张 96×96 像素的带标签照片，十个类别；需下载 2.6 GB。",
+  "Images in ImageNet's layout: `root`/train/<class>/*.jpg and `root`/val/<class>/*.jpg; never downloaded.": "按 ImageNet 布局存放的图像：`root`/train/<类别>/*.jpg 和 `root`/val/<类别>/*.jpg；从不下载。",
+  "The folder with train and val.": "包含 train 和 val 的文件夹。",
+  "Height and width; for validation the middle of an image whose short side is 8/7 of it.": "高度和宽度；验证时将图像短边缩放到它的 8/7，再取中间部分。",
+  "PASCAL VOC 2012 segmentation: 2,913 photographs with the class of each pixel, 21 classes; 2 GB to download.": "PASCAL VOC 2012 语义分割：2,913 张照片，标有每个像素的类别，21 个类别；需下载 2 GB。",
+  "Height and width; larger images shrink to it, smaller ones are filled up with pixels that count nowhere.": "高度和宽度；较大的图像缩小到此尺寸，较小的用不计入的像素填充。",
+  "A function of the job's own code that answers `trainer.data.DataSets`.": "作业自己代码中返回 `trainer.data.DataSets` 的函数。",
+};
+
+const optimizers = {
+  "Learning rate.": "学习率的大小。",
+  "Decay of the running means of the gradient and of its square.": "梯度及其平方的滑动平均的衰减系数。",
+  "Added to the denominator for numerical stability.": "加到分母上，以保证数值稳定。",
+  "Factor of the L2 penalty on the weights.": "权重 L2 惩罚项的系数。",
+  "Decoupled weight decay, as a factor of the learning rate.": "解耦的权重衰减，以学习率的倍数计。",
+  "Share of the last update that is kept in the next.": "上一次更新量保留到下一次的比例。",
+  "Whether the momentum is Nesterov's.": "是否使用 Nesterov 动量。",
+  "The learning rate stays.": "学习率保持不变。",
+  "Epochs over which the rate rises linearly at the beginning.": "开始时学习率线性上升所经过的 epoch 数。",
+  "The learning rate is multiplied by `gamma` every `size` epochs.": "每 `size` 个 epoch 将学习率乘以 `gamma`。",
+  "Epochs between two changes.": "两次变化之间的 epoch 数。",
+  "Factor of each change.": "每次变化所乘的系数。",
+  "The learning rate is multiplied by `gamma` at each milestone.": "在每个变化时刻将学习率乘以 `gamma`。",
+  "Epochs after which the rate changes, ascending.": "在哪些 epoch 之后改变学习率，按升序排列。",
+  "The learning rate falls along half a cosine over the whole run.": "学习率在整个运行中沿半个余弦曲线下降。",
+  "Share of the learning rate that is left at the end.": "结束时剩余学习率的比例。",
+};
+
+const strategies = {
+  "One process, one device, no communication.": "一个进程，一个设备，没有通信。",
+  "DataParallel: one process scatters each batch over its devices, replicates the model and gathers the outputs.": "DataParallel：一个进程把每批数据分发到各设备，复制模型并收集输出。",
+  "Samples of the first device, which also gathers; the others take `batch_size` (balanced DataParallel).": "首个设备还负责收集，此为它的样本数；其他设备用 `batch_size`（均衡的 DataParallel）。",
+  "Each replica computes its own loss; a vector of them is gathered, weighted by samples.": "每个副本计算自己的损失；收集成一个向量，按样本数加权。",
+  "Replicas; without it, the devices of the job.": "副本数；不填则为作业的设备数。",
+  "Gradients are reduced to rank 0, averaged there and broadcast by hand: the step between dp and ddp.": "手动把梯度归约到 rank 0，求平均后再广播：介于 dp 与 ddp 之间。",
+  "Workers send gradients to servers, which hold the parameters and the optimizer's state, on the CPU.": "工作进程把梯度发送给服务器，由服务器在 CPU 上保存参数和优化器状态。",
+  "Servers, extra processes without a GPU; the parameters are spread over them by size.": "服务器数，即额外的、不用 GPU 的进程；参数按大小分布在它们之间。",
+  "A server applies each gradient as it comes; workers then compute on stale parameters.": "服务器收到梯度就立即更新；工作进程因此会用过时的参数计算。",
+  "Gradients are summed by a ring all-reduce written on send and receive.": "用基于发送和接收实现的环形 all-reduce 对梯度求和。",
+  "DistributedDataParallel: a replica on each rank, gradients averaged during backward.": "DistributedDataParallel：每个 rank 一个副本，反向时对梯度求平均。",
+  "For models that leave parameters out of some forward passes; off, because each step then walks the graph.": "用于某些前向不使用全部参数的模型；默认关闭，因为开启后每步都要遍历计算图。",
+  "The graph is the same in all steps; from three ranks on, a resumed run may differ in the last bits.": "所有步的计算图都相同；rank 数达到三个时，恢复后的运行可能在末位上有差异。",
+  "Size of the buckets that are reduced together; without it, PyTorch's own.": "一起归约的桶的大小；不填则用 PyTorch 的默认值。",
+  "Gradients are views of the buckets, which saves a copy.": "梯度是桶的视图，可省去一次复制。",
+  "Batch statistics over all ranks (SyncBatchNorm).": "在所有 rank 上统计批的均值和方差（SyncBatchNorm）。",
+  "How gradients are compressed on the way; PowerSGD adds as much as the gradients to each rank's checkpoint.": "传输时如何压缩梯度；PowerSGD 会使每个 rank 的检查点增加与梯度同样的大小。",
+  "Rank of PowerSGD's approximation.": "PowerSGD 近似矩阵的秩。",
+  "Steps before PowerSGD begins; a tenth of the training loses little accuracy.": "PowerSGD 开始之前的步数；取训练的十分之一时精度损失很小。",
+  "Layers placed over several devices by their size or time, activations moved between them.": "按大小或时间把各层放到多个设备上，激活值在设备之间传递。",
+  "Replicas of the split model, each in a process of its own under DistributedDataParallel.": "切分后模型的副本数，每个副本在自己的进程中由 DistributedDataParallel 训练。",
+  "Devices of one replica; without it, the devices of the job divided by `data_parallel`.": "每个副本的设备数；不填则为作业的设备数除以 `data_parallel`。",
+  "What is shared out evenly: bytes of parameters, or time, by the operations of a forward pass.": "按什么均分：参数的字节数，或时间（以一次前向的运算量估计）。",
+  "Stages of layers, one or more on each rank, fed with microbatches (`torch.distributed.pipelining`).": "把各层分为多个阶段，每个 rank 一个或多个，以微批输入（`torch.distributed.pipelining`）。",
+  "Order in which forward and backward passes of microbatches alternate.": "各微批的前向与反向交替的次序。",
+  "Parts of a batch; must divide `batch_size`.": "每批分成的份数；必须整除 `batch_size`。",
+  "Stages of each rank under the interleaved schedule; the others have one.": "交错调度时每个 rank 的阶段数；其他调度为一个。",
+  "Fully sharded data parallelism (FSDP2): parameters, gradients and optimizer state are spread over the ranks.": "全分片数据并行（FSDP2）：参数、梯度和优化器状态分布在各 rank 上。",
+  "Ranks that also share each layer's computation: the inner dimension of the device mesh.": "共同分担每层计算的 rank 数：设备网格的内层维度。",
+  "Frees gathered parameters between forward and backward.": "在前向与反向之间释放收集来的参数。",
+  "Each layer's matrices split over all ranks (DTensor); all ranks see the same samples.": "每层的矩阵切分到所有 rank（DTensor）；所有 rank 看到相同的样本。",
+};
+
+/** What the fields of a job's spec are called in Simplified Chinese, and what they mean. */
+export const words: SpecWords = {
+  labels,
+  options,
+  helps: {
+    ...common, ...resources, ...environment, ...limits, ...saving, ...others,
+    ...recipe, ...models, ...data, ...optimizers, ...strategies,
+  },
+};
