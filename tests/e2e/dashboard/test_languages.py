@@ -79,9 +79,9 @@ def test_browser_that_prefers_chinese_gets_it_and_reads_why_a_job_waits_or_runs(
 
 def test_form_of_a_job_is_in_chinese_beside_the_names_that_yaml_has(chinese: Page, live_service: Live) -> None:
     sign_in(chinese, live_service)
-    chinese.goto("/submit")
+    chinese.get_by_role("link", name="新建作业").click()
     priority = chinese.get_by_label("优先级 (priority)")
-    expect(priority).to_contain_text("normal · 普通（默认）")
+    expect(priority).to_contain_text("normal · 普通")
     expect(chinese.get_by_text("在队列中的级别")).to_be_visible()
     chinese.locator("summary").filter(has_text="代码与环境").click()
     live = chinese.locator(".field").filter(has=chinese.get_by_label("节点上的文件夹 (live)"))

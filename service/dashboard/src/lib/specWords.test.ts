@@ -35,11 +35,13 @@ const isChinese = (text: string) => /\p{Script=Han}/u.test(text);
 const codes = (text: string) => [...new Set(text.match(/`[^`]+`/g))].sort();
 
 /** Values that are names in every language, or yes and no. */
-const NAMES = /^(?:true|false|torchrun|launch|python|imagenet|gloo|nccl|mpi|tcp|gpipe|powersgd|1f1b|[bf][fp](?:16|32)|\d+)$/;
+const NAMES = new RegExp(
+  "^(?:true|false|torchrun|launch|python|imagenet|gloo|nccl|mpi|tcp|gpipe|powersgd|1f1b|[bf][fp](?:16|32)|\\d+)$",
+);
 
 describe("the Chinese words of the form", () => {
   it("has a label for every field, and none that no field takes", () => {
-    const fields = shownBy(words).fields;
+    const { fields } = shownBy(words);
     expect(fields.length).toBeGreaterThan(150);
     expect(fields.filter(({ label }) => !isChinese(label)).map(pathOf)).toEqual([]);
     const taken = own.fields.map((field) => (pathOf(field) in words.labels ? pathOf(field) : field.path.at(-1)));
