@@ -12,9 +12,11 @@ from benchmarks.figure import Figure
 from service.db.models import Job, LogStream
 
 #: Jobs that have ended, beside those of the other measurements.
-JOBS = 20_000
+JOBS = 100_000
 LOG_BYTES = 1 << 30
 SCROLL_S = 5
+#: A frame at 60 a second lasts 16.7 ms, as the browser's clock tells it.
+FRAME_MS = 17
 #: When something was first painted, and bytes over the wire of files: the page's own with what they import (what the
 #: build limits), and all that home asks for, the parts that are loaded when they are shown among them.
 LOADED = """() => {
@@ -70,6 +72,10 @@ def scrolled_table(context: BrowserContext, database: str, job: str) -> Iterator
     page.get_by_role("link", name=f"n{first + JOBS - 1}").wait_for()
     frames = sorted(page.get_by_role("table", name="Jobs").evaluate(SCROLL, SCROLL_S * 1000))
     page.close()
+    median = frames[len(frames) // 2]
+    yield Figure(
+        name="table while scrolled: frame, median", value=median, unit="ms", target="< 17", met=median < FRAME_MS
+    )
     yield Figure(name="table while scrolled: frame, 95 of 100", value=frames[len(frames) * 95 // 100], unit="ms")
 
 
