@@ -36,7 +36,8 @@ def store(tx: Connection, node: str, devices: Sequence[wire.Device]) -> bool:
             continue
         changed = True
         if device.unusable != (None if old is None else old.unusable):
-            lifecycle.record_device_outage(tx, node, device.uuid, device.unusable, _finding(device, device.unusable))
+            finding = wire.Finding.with_message(device.unusable, device.findings)
+            lifecycle.record_device_outage(tx, node, device.uuid, device.unusable, finding)
     gone = [uuid for uuid, record in stored.items() if record.present]
     if gone:
         tx.execute(update(Device).where(Device.node == node, Device.uuid.in_(gone)).values(present=False))
@@ -58,16 +59,12 @@ def _quarantined(device: wire.Device, node: str, old: DeviceRecord | None) -> wi
         return device
     command = f"yard nodes --return {node}:{device.index}"
     why = f"{lifecycle.QUARANTINED}{device.fault}, then `{command}`"
-    fault = _finding(device, device.fault) or _in_own_words(device.fault)
+    fault = wire.Finding.with_message(device.fault, device.findings) or _in_own_words(device.fault)
     return device.unusable_for(fault.model_copy(update={"message": why, "params": {**fault.params, "return": command}}))
 
 
 def _in_own_words(fault: str) -> wire.Finding:
     return wire.Finding(code=wire.FindingCode.FAULT, message=fault, params={"said": fault})
-
-
-def _finding(device: wire.Device, message: str | None) -> wire.Finding | None:
-    return next((each for each in device.findings if each.message == message), None)
 
 
 def _of_findings(device: wire.Device, reported: wire.Device) -> wire.Device:

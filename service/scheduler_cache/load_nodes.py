@@ -133,5 +133,5 @@ def _slot(device: _LoadedDevice) -> Slot:
 def _finding(message: str | None, findings: str | None) -> dict[str, Any] | None:
     if message is None or findings is None:
         return None
-    found = (each for each in _FINDINGS.validate_json(findings) if each.message == message)
-    return next((each.model_dump(mode="json") for each in found), None)
+    found = Finding.with_message(message, _FINDINGS.validate_json(findings))
+    return None if found is None else found.model_dump(mode="json")

@@ -1,6 +1,6 @@
 """Findings of a node, or of the service about one: sentences, and what they are made of."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -67,3 +67,8 @@ class Finding(DescribedMessage):
     params: Annotated[FindingParams, BeforeValidator(_plain)] = {}
     """What the message is made of; the keys depend on the code. With `return`, the command that returns the device to
     use, the device is in quarantine for what is found."""
+
+    @staticmethod
+    def with_message(message: str | None, findings: Iterable["Finding"]) -> "Finding | None":
+        """Return the finding that a text is the message of; None if there is none."""
+        return next((each for each in findings if each.message == message), None)

@@ -74,7 +74,7 @@ class DeviceRecord(Record):
     @property
     def finding(self) -> wire.Finding | None:
         """The finding that `unusable` is the message of, as far as that is known."""
-        return next((each for each in self.findings or () if each.message == self.unusable), None)
+        return wire.Finding.with_message(self.unusable, self.findings or ())
 
     def device(self) -> wire.Device:
         """Return the device as its node reports it."""
