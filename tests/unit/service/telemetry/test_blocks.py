@@ -8,18 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from service.telemetry.blocks import Axis, bucketed, merged, of_points, rolled_up, to_points
-from service.telemetry.series import Points
-
-
-def points(steps: list[int], values: list[float]) -> Points:
-    special = [1 if math.isnan(value) else 0 for value in values]
-    return Points(
-        np.array(steps, np.int64),
-        np.array([1_000_000 * step for step in steps], np.int64),
-        np.array([0.0 if math.isnan(value) else value for value in values]),
-        np.array(special, np.int64),
-    )
-
+from tests.support.points import points
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 

@@ -1,21 +1,11 @@
 import math
 
-import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from service.telemetry.series import NOTHING_COUNTS, MetricsCursor, Points, join, last_steps, thin
-
-
-def points(steps: list[int], values: list[float]) -> Points:
-    special = [1 if math.isnan(value) else 0 for value in values]
-    return Points(
-        np.array(steps, np.int64),
-        np.array([1_000_000 * step for step in steps], np.int64),
-        np.array([0.0 if math.isnan(value) else value for value in values]),
-        np.array(special, np.int64),
-    )
+from service.telemetry.series import NOTHING_COUNTS, MetricsCursor, join, last_steps, thin
+from tests.support.points import points
 
 
 def test_rows_say_what_json_cannot() -> None:
