@@ -43,15 +43,19 @@ def remove_at(at: int, name: str) -> bool:
 
 
 def _open(at: int, name: str) -> int:
-    """Open a folder and close it to others, who might see what is moved up; its owner may have closed it to itself."""
+    """Open a folder and take it over: nobody else changes it any more, or sees what is moved up into it."""
     folder = os.open(name, _FOLDER, dir_fd=at)
     try:
         own = Path(f"/proc/self/fd/{folder}")
         with suppress(OSError):
-            own.chmod(0o700)
-        return os.open(own, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            own.chmod(0o700)  # its owner may have closed it to itself
+        opened = os.open(own, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     finally:
         os.close(folder)
+    with suppress(OSError):
+        # Its owner, who may hold it open, could exchange names in it for ever; only root can take it away from them.
+        os.fchown(opened, os.geteuid(), -1)
+    return opened
 
 
 def _empty(top: int) -> None:

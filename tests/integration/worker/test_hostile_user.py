@@ -294,6 +294,7 @@ def test_swaps_while_attempts_are_retained_taken_from_and_removed(
                 taken += retained.take(file, target)
                 assert not target.exists() or target.stat().st_uid == USER
                 retained.discard("att-1")
+                assert retained.attempts() == []
             finish_removals(attempt.attempts)
     assert 0 < taken < TIMES // 6
     assert stolen(victim) == []

@@ -147,3 +147,29 @@ def test_folders_that_their_owner_has_closed_go_too(open_tmp: Path, mode: int) -
     finally:
         os.seteuid(0)
     assert not folder.exists()
+
+
+@accounts.needs_root
+def test_a_folder_that_is_emptied_cannot_be_filled_again_by_its_owner(open_tmp: Path) -> None:
+    folder = open_tmp / "folder"
+    (folder / "inner" / "more").mkdir(parents=True)
+    for path in (folder, folder / "inner", folder / "inner" / "more"):
+        os.chown(path, NOBODY, -1)
+    listed, refused = os.listdir, list[int]()
+
+    def filled(at: int) -> list[str]:
+        names = listed(at)
+        os.seteuid(NOBODY)
+        try:
+            os.mkdir("again", dir_fd=at)
+        except PermissionError:
+            refused.append(at)
+        finally:
+            os.seteuid(0)
+        return names
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(os, "listdir", filled)
+        removal.remove(folder)
+    assert len(refused) == 2, "'more' was empty"
+    assert not folder.exists()
