@@ -310,10 +310,9 @@ def test_processes_of_a_forked_job_are_found_and_swept(pair: Pair) -> None:
     assert [(each.rank, each.main) for each in stacks.targets(folder)] == [(0, True), (1, True)]
     dump = stacks.dump(folder, 1)
     assert [each.command.split()[-1] for each in dump.processes] == ["train.py", "train.py"]
-    bottoms = [stack.threads[0].frames[-1] for stack in dump.processes]
-    assert [(Path(each.file).name, each.function) for each in bottoms if not each.native] == [
-        ("train.py", "<module>")
-    ] * 2
+    for stack in dump.processes:  # a frame of the C library may lie outside of Python's
+        *_, outermost = (each for each in stack.threads[0].frames if not each.native)
+        assert (Path(outermost.file).name, outermost.function) == ("train.py", "<module>")
     os.kill(shim.pid, signal.SIGKILL)
     until(lambda: not folder.locked(), what="the end of the shim")
     assert pair.warm.launcher.finalize_lost(folder.attempt_id)
