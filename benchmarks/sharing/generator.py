@@ -22,6 +22,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from service.simulator.trace import FLAGS, SECOND, Cluster, TraceJob
+from torchyard.spec.restarts import StartsOver
 
 _DAY = 86_400
 #: Jobs of one burst, and seconds between them, on average.
@@ -80,7 +81,10 @@ def flagged(jobs: Sequence[TraceJob], shares: Shares, seed: int) -> list[TraceJo
     """Return the jobs with flags drawn in these shares."""
     drawn = np.random.default_rng([seed, len(jobs)]).random((len(jobs), len(FLAGS)))
     flags = drawn < [getattr(shares, name) for name in FLAGS]
-    return [replace(job, **dict(zip(FLAGS, row, strict=True))) for job, row in zip(jobs, flags.tolist(), strict=True)]
+    return [
+        replace(job, stoppable=stoppable, restartable=StartsOver(restartable), reports=reports)
+        for job, (stoppable, restartable, reports) in zip(jobs, flags.tolist(), strict=True)
+    ]
 
 
 def crowd(kind: Kind, cluster: Cluster, load: float, seed: int, count: int) -> list[TraceJob]:

@@ -12,7 +12,7 @@ from torchyard.spec.restarts import starts_over
 
 def may_start_over(spec: JobSpec) -> bool:
     """Return whether the spec allows it, whatever policy and project say."""
-    return starts_over(spec.model_dump(mode="json"))
+    return bool(starts_over(spec.model_dump(mode="json")))
 
 
 def trial_note(spec: JobSpec, policy: Policy, *, project_restarts: bool) -> SubmissionNote | None:

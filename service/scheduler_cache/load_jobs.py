@@ -20,6 +20,7 @@ from service.scheduler.policy.trials import on_trial
 from torchyard.ids import AttemptId, JobId, parse_job_id
 from torchyard.spec import JobSpec
 from torchyard.spec.policy import Policy
+from torchyard.spec.restarts import may_be_put_back
 from torchyard.states import JOB_FINAL, JOB_HOLDS_GPUS, AttemptState, JobState
 
 #: A job waits at most this long for its last attempt's checkpoints to be stored.
@@ -65,13 +66,14 @@ class LoadedJob(NamedTuple):
     project_restarts: bool
 
     def restartable(self, policy: Policy) -> bool:
-        """Tell if it may be put back after its trial; what an earlier attempt has left would be lost."""
-        trials = self.attempt if self.state == JobState.QUEUED else self.attempt - 1
-        return (
-            self.spec.starts_over
-            and self.restarts < policy.restarts
-            and trials <= self.restarts
-            and (self.spec.restartable or (self.project_restarts and self.project not in policy.no_restarts))
+        """Return whether it may be put back after its trial."""
+        return may_be_put_back(
+            self.spec.starts_over,
+            self.project,
+            policy,
+            attempts=self.attempt if self.state == JobState.QUEUED else self.attempt - 1,
+            restarts=self.restarts,
+            project_restarts=self.project_restarts,
         )
 
 

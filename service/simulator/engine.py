@@ -28,6 +28,7 @@ from service.scheduler.policy.order import Ranking, rank_jobs
 from service.scheduler.policy.placement import ClusterCapacity, Hold
 from service.scheduler.policy.preemption import in_the_way
 from service.scheduler.policy.reserved import ReservationMask
+from service.scheduler.policy.trials import tries
 from service.simulator.accounts import SimulatedAccounts
 from service.simulator.knowledge import ORACLES, TOLD_US, Knowledge
 from service.simulator.quotas import Quotas
@@ -36,6 +37,7 @@ from service.simulator.runs import JobRun, Spell
 from service.simulator.trace import SECOND, Cluster, TraceJob
 from torchyard.ids import JobId
 from torchyard.spec.policy import Order, Policy
+from torchyard.spec.restarts import may_be_put_back
 
 REVIEW_US = 600 * SECOND
 #: Orders that change while nothing happens.
@@ -144,7 +146,7 @@ class _Engine:
         self._decided_us = 0
         self._free: float = cluster.total
         self._calm = not policy.preemption and policy.time_slice is None
-        self._trials = policy.order is Order.FAIR and policy.time_slice is not None and policy.restarts > 0
+        self._trials = tries(policy)
         # A job over a quota blocks no other, so with quotas the policy sees all of the queue.
         self._strict = self._calm and not policy.backfill and not quotas and not calendar
         #: Submitted jobs that the policy does not see yet.
@@ -253,7 +255,7 @@ class _Engine:
                 eligible_us=job.submit_us,
                 remaining=self._knowledge.of_new(job),
                 preemptible=job.stoppable,
-                restartable=self._restartable(job),
+                restartable=self._restartable(self._jobs[self._next]),
             )
             if self._strict and len(self._state.waiting) >= _WINDOW:
                 self._behind.append(waiting)
@@ -262,9 +264,12 @@ class _Engine:
             self._next += 1
         return self._next > first
 
-    def _restartable(self, job: TraceJob) -> bool:
-        allowed = self._trials and job.project not in self._policy.no_restarts
-        return allowed and job.restartable and not job.stoppable
+    def _restartable(self, live: _Live) -> bool:
+        """Return whether the job may be put back after its next trial, by the rule of the live scheduler."""
+        if not self._trials or live.job.stoppable:
+            return False
+        says, project, attempts = live.job.restartable, live.job.project, len(live.spells)
+        return may_be_put_back(says, project, self._policy, attempts=attempts, restarts=live.restarts)
 
     def _decide(self, known: Ranking | None) -> None:
         """Decide until nothing more can start; `known` is the ranking of the jobs at this moment, if there is one."""
@@ -339,9 +344,9 @@ class _Engine:
         if again:
             live.lost_us = self._now_us - live.start_us
             live.restarts += not drains
-            if live.restarts == self._policy.restarts:
-                self._state.put([replace(waiting, restartable=False)])
         self._leave(live, charged=drains or not again)
+        if waiting.restartable and not self._restartable(live):
+            self._state.put([replace(waiting, restartable=False)])
 
     def _end(self, number: int) -> None:
         live = self._jobs[number]

@@ -1,8 +1,9 @@
 """Traces: jobs with their submission times, owners and running times.
 
 A CSV file with the columns `submit_time`, `duration` (seconds, from any beginning) and `num_gpus`, and optionally
-`user`, `project`, `priority`, `estimate`, `gpu_share` (a size such as 10GiB) and the flags `stoppable`, `restartable`
-and `reports` (0 or 1); others are left alone. Inside, times are integer microseconds, sizes bytes.
+`user`, `project`, `priority`, `estimate`, `gpu_share` (a size such as 10GiB), `restartable` (0 to 2, see `StartsOver`)
+and the flags `stoppable` and `reports` (0 or 1); others are left alone. Inside, times are integer microseconds, sizes
+bytes.
 """
 
 import csv
@@ -18,6 +19,7 @@ from service.simulator.cells import MAX_GPUS, MAX_SECONDS, Cells, shown
 from service.simulator.exceptions import TraceError
 from torchyard.quantities import format_size, parse_size
 from torchyard.spec import PRIORITY_RANK, Priority
+from torchyard.spec.restarts import StartsOver
 
 SECOND = 1_000_000
 NEEDED = ("submit_time", "duration", "num_gpus")
@@ -51,7 +53,7 @@ class TraceJob:
     #: It can be stopped at any time and go on later, from a checkpoint.
     stoppable: bool = True
     #: If it cannot: it may be started over after its trial.
-    restartable: bool = True
+    restartable: StartsOver = StartsOver.AUTO
     #: Its steps tell how long it will take, once it has run for a while.
     reports: bool = True
 
@@ -155,7 +157,9 @@ def _job(line: int, row: Cells) -> TraceJob:
         project=row["project"] or DEFAULT,
         priority=_priority(line, row["priority"]),
         estimate_us=cells.seconds(line, "estimate", row["estimate"]) if row["estimate"] else None,
-        **{name: cells.flag(line, name, row[name], default=True) for name in FLAGS},
+        stoppable=cells.flag(line, "stoppable", row["stoppable"], default=True),
+        restartable=_restartable(line, row["restartable"]),
+        reports=cells.flag(line, "reports", row["reports"], default=True),
     )
 
 
@@ -172,6 +176,14 @@ def _share(line: int, text: str) -> int:
         return parse_size(text) if text else 0
     except ValueError as error:
         raise TraceError(f"line {line}, gpu_share: {error}") from None
+
+
+def _restartable(line: int, text: str) -> StartsOver:
+    known = {"": StartsOver.AUTO, **{str(int(each)): each for each in StartsOver}}
+    if text not in known:
+        mend = "write 0 for never, 1 for a job that may by itself, or 2 for one whose spec asks for it"
+        raise TraceError(f"line {line}, restartable: {shown(text)} is none of 0, 1 and 2: {mend}")
+    return known[text]
 
 
 def _priority(line: int, text: str) -> int:

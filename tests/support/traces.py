@@ -9,7 +9,8 @@ from service.simulator.policies import named
 from service.simulator.quotas import Quotas
 from service.simulator.reservations import parse
 from service.simulator.runs import JobRun
-from service.simulator.trace import SECOND, Cluster, TraceJob
+from service.simulator.trace import DEFAULT, SECOND, Cluster, TraceJob
+from torchyard.spec.restarts import StartsOver
 
 COST = 30
 #: Columns of reservations.
@@ -24,7 +25,8 @@ def job(
     estimate: float | None = None,
     *,
     stoppable: bool = True,
-    restartable: bool = True,
+    restartable: StartsOver = StartsOver.AUTO,
+    project: str = DEFAULT,
     reports: bool = True,
     share: int = 0,
 ) -> TraceJob:
@@ -35,6 +37,7 @@ def job(
         duration_us=round(duration * SECOND),
         gpus=gpus,
         user=user,
+        project=project,
         estimate_us=None if estimate is None else round(estimate * SECOND),
         stoppable=stoppable,
         restartable=restartable,
@@ -76,7 +79,7 @@ def traces(
         gpus=st.integers(1, most_gpus),
         user=st.sampled_from(["ada", "bob", "cy"]),
         stoppable=flag,
-        restartable=flag,
+        restartable=st.sampled_from(StartsOver) if flags else st.just(StartsOver.AUTO),
         reports=flag,
         share=st.sampled_from(shares),
     )

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, TextIO
 
 from torchyard.quantities import parse_size
-from torchyard.spec.restarts import starts_over, stoppable
+from torchyard.spec.restarts import StartsOver, starts_over, stoppable
 from torchyard.states import JOB_FINAL, JobState
 
 if TYPE_CHECKING:
@@ -26,9 +26,11 @@ class TraceRow:
     user: str
     project: str
     priority: str
-    #: 0 or 1: it could be stopped and go on later, it might start over, its steps told how many there were to come.
+    #: 0 or 1: it could be stopped and go on later.
     stoppable: int
+    #: It might start over, as in `StartsOver`.
     restartable: int
+    #: 0 or 1: its steps told how many there were to come.
     reports: int
     #: Bytes of each of its GPUs, if it shares them; 0: it had them to itself.
     gpu_share: int = 0
@@ -54,7 +56,6 @@ class ReservationRow:
 def rows(client: "Client") -> Iterator[TraceRow]:
     """Jobs that have ended and had held GPUs, newest first."""
     forbidden = {project.name for project in client.projects() if not project.restarts}
-    forbidden.update(client.policy().no_restarts)
     for job in client.jobs(state=[state.value for state in JOB_FINAL]):
         if job.gpus and job.attempt and (held_s := _held_s(client, job)) is not None:
             yield TraceRow(
@@ -78,11 +79,12 @@ def flags(spec: Mapping[str, Any], *, saves: bool, restarts: bool, total_steps: 
     """Return the flags of a job of this spec, as JSON, for its row.
 
     `saves`: it has had a checkpoint, deleted or not. `restarts`: its project lets jobs start over that do not ask
-    for it themselves.
+    for it themselves; whether a policy does is for each that is simulated to say.
     """
+    says = starts_over(spec)
     return {
         "stoppable": int(stoppable(spec, saves=saves)),
-        "restartable": int(starts_over(spec) and (restarts or spec.get("restartable") is True)),
+        "restartable": int(says if restarts or says is StartsOver.ASKED else StartsOver.NEVER),
         "reports": int(total_steps is not None),
     }
 

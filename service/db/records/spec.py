@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from torchyard.spec import After, CheckpointPolicy, JobSpec, Launcher, Network
-from torchyard.spec.restarts import starts_over, stoppable
+from torchyard.spec.restarts import StartsOver, starts_over, stoppable
 from torchyard.spec.sweeps import EarlyStopping
 
 
@@ -140,7 +140,7 @@ class StoredSpec:
         return self.data.get("restartable") is True
 
     @property
-    def starts_over(self) -> bool:
+    def starts_over(self) -> StartsOver:
         """Permission to put it back after its trial, to start from the beginning."""
         return starts_over(self.data)
 

@@ -26,6 +26,7 @@ from service.simulator.runs import JobRun, Spell
 from service.simulator.trace import SECOND, Cluster, TraceJob
 from tests.support.traces import COST, RESERVED, job, run, spells, traces
 from torchyard.spec.policy import Policy
+from torchyard.spec.restarts import StartsOver
 
 MINUTE = 60 * SECOND
 POLICIES = st.sampled_from(sorted(PRESETS))
@@ -72,7 +73,7 @@ def test_fair_tries_the_new_one_at_once_and_goes_on_with_what_is_shorter() -> No
 
 def test_what_cannot_be_stopped_runs_to_its_end() -> None:
     for policy in ("fair", "srtf"):
-        done = run(policy, [job(0, 3600, stoppable=False, restartable=False), job(100, 120)])
+        done = run(policy, [job(0, 3600, stoppable=False, restartable=StartsOver.NEVER), job(100, 120)])
         assert spells(done) == [[(0, 3600)], [(3600, 3720)]]
 
 
@@ -82,6 +83,21 @@ def test_what_cannot_be_stopped_is_tried_put_back_and_started_over() -> None:
     assert spells(run("fair", jobs)) == [[(0, 60), (180, 3810)], [(60, 180)]]
     jobs = [job(0, 3600, stoppable=False), job(100, 120, stoppable=False)]
     assert spells(run("fair", jobs)) == [[(0, 3600)], [(3600, 3720)]]
+
+
+def test_a_project_without_restarts_binds_all_but_those_that_ask() -> None:
+    closed = Policy(no_restarts=("vision",))
+    for says, restarts in ((StartsOver.NEVER, 0), (StartsOver.AUTO, 0), (StartsOver.ASKED, 1)):
+        jobs = [job(0, 3600, stoppable=False, restartable=says, project="vision"), job(30, 120, stoppable=False)]
+        first, _ = simulate(jobs, Cluster(nodes=1, gpus=1), closed, COST * SECOND)
+        assert first.restarts == restarts
+
+
+def test_what_a_maintenance_stopped_is_not_tried_again() -> None:
+    """Tried, it would give way at 7290, a minute after its work began again."""
+    jobs = [job(0, 5000, stoppable=False), job(7210, 120, stoppable=False)]
+    done = run("fair", jobs, reservations=["3600,7200,0,,,1,,"])
+    assert spells(done) == [[(0, 3300), (7200, 12_230)], [(12_230, 12_350)]]
 
 
 def test_a_trial_is_not_charged_to_its_user() -> None:
@@ -415,7 +431,7 @@ def test_a_reservation_is_not_known_before_it_is_made_nor_after_it_is_cancelled(
 
 
 def test_nothing_runs_on_a_node_in_maintenance_and_work_is_kept_if_it_can_be() -> None:
-    jobs = [job(0, 5000), job(0, 5000, stoppable=False, restartable=False)]
+    jobs = [job(0, 5000), job(0, 5000, stoppable=False, restartable=StartsOver.NEVER)]
     done = run("fair", jobs, gpus=2, reservations=["3600,7200,0,,,1,,"])
     assert spells(done) == [[(0, 3300), (7200, 8930)], [(0, 3300), (7200, 12_230)]]
     assert [one.restarts for one in done] == [0, 0], "nobody was put back for another"

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from service.simulator.exceptions import TraceError
 from service.simulator.trace import SECOND, Cluster, TraceJob, parse, read, write
 from torchyard.spec import PRIORITY_RANK, Priority
+from torchyard.spec.restarts import StartsOver
 
 HEAD = "submit_time,duration,num_gpus"
 
@@ -68,11 +69,18 @@ def test_an_unknown_class_is_told_the_classes() -> None:
 def test_flags_are_0_or_1_and_1_where_nothing_is_said() -> None:
     found = parse(lines("0,60,1,0,0,0", "0,60,1,1,,0", head=f"{HEAD},stoppable,restartable,reports"))
     assert [(job.stoppable, job.restartable, job.reports) for job in found] == [
-        (False, False, False),
-        (True, True, False),
+        (False, StartsOver.NEVER, False),
+        (True, StartsOver.AUTO, False),
     ]
     with pytest.raises(TraceError, match=r"line 2, reports: 'yes' is neither 0 nor 1"):
         parse(lines("0,60,1,yes", head=f"{HEAD},reports"))
+
+
+def test_who_may_start_over_is_told_from_who_asks_for_it() -> None:
+    found = parse(lines("0,60,1,0", "0,60,1,1", "0,60,1,2", head=f"{HEAD},restartable"))
+    assert [job.restartable for job in found] == [StartsOver.NEVER, StartsOver.AUTO, StartsOver.ASKED]
+    with pytest.raises(TraceError, match=r"line 2, restartable: '3' is none of 0, 1 and 2: write 0 for never, 1 for"):
+        parse(lines("0,60,1,3", head=f"{HEAD},restartable"))
 
 
 def test_a_share_is_a_size() -> None:
@@ -114,7 +122,7 @@ def test_a_spreadsheets_mark_at_the_beginning_is_no_part_of_a_name(tmp_path: Pat
         priority=st.integers(0, 3),
         estimate_us=st.none() | st.integers(0, 10**13),
         stoppable=st.booleans(),
-        restartable=st.booleans(),
+        restartable=st.sampled_from(StartsOver),
         reports=st.booleans(),
     )
 )

@@ -12,7 +12,6 @@ from torchyard.api import Attempt, Job, Progress, Project, Storage
 from torchyard.api.sharing import Reservation
 from torchyard.client.client import Client
 from torchyard.export import history
-from torchyard.spec.policy import Policy
 from torchyard.states import AttemptState, JobState
 
 BEGIN = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -33,10 +32,9 @@ class Box:
         spells: tuple[tuple[float | None, float], ...] = (),
         put_back: int = 0,
         forbidden: str | None = None,
-        policy: Policy | None = None,
     ) -> None:
         self._jobs, self._spells, self._put_back = jobs, spells, put_back
-        self._forbidden, self._policy = forbidden, policy or Policy()
+        self._forbidden = forbidden
 
     def jobs(self, *, state: list[str]) -> Iterator[Job]:
         return (each for each in self._jobs if each.state.value in state)
@@ -49,9 +47,6 @@ class Box:
         return [
             Project(name=name, created_at=BEGIN, restarts=name != self._forbidden) for name in ("default", "vision")
         ]
-
-    def policy(self) -> Policy:
-        return self._policy
 
 
 def attempt(owner: str, begin: float | None, end: float) -> Attempt:
@@ -93,7 +88,7 @@ def test_a_job_that_ran_once() -> None:
     [
         ({"storage": SAVED}, (1, 0, 0)),
         ({"storage": SAVED, "spec": {"preemptible": False}}, (0, 0, 0)),
-        ({"spec": {"restartable": True}}, (1, 1, 0)),
+        ({"spec": {"restartable": True}}, (1, 2, 0)),
         ({"progress": Progress(step=9, total_steps=10, eta_s=None)}, (0, 0, 1)),
         ({"progress": Progress(step=9, total_steps=None, eta_s=None)}, (0, 0, 0)),
     ],
@@ -114,14 +109,11 @@ def test_trials_that_were_thrown_away_are_not_its_duration() -> None:
     assert rows(Box(ended(state=JobState.CANCELLED), spells=((5, 6),), put_back=1)) == []
 
 
-@pytest.mark.parametrize(("said", "flag"), [("auto", 0), (True, 1)])
-def test_who_may_start_over_is_as_project_and_policy_have_it(said: object, flag: int) -> None:
+@pytest.mark.parametrize(("said", "free", "forbidden"), [("auto", 1, 0), (True, 2, 2), (False, 0, 0)])
+def test_who_may_start_over_is_as_the_project_has_it(said: object, free: int, forbidden: int) -> None:
     one = ended(project="vision", spec={"recipe": {}, "restartable": said})
-    (free,) = rows(Box(one))
-    assert free.restartable == 1
-    for box in (Box(one, forbidden="vision"), Box(one, policy=Policy(no_restarts=("vision",)))):
-        (row,) = rows(box)
-        assert row.restartable == flag
+    found = [row.restartable for box in (Box(one), Box(one, forbidden="vision")) for row in rows(box)]
+    assert found == [free, forbidden]
 
 
 def test_what_never_held_a_gpu_is_left_out() -> None:
