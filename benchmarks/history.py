@@ -35,6 +35,7 @@ from service.db.models import (
     Member,
     MetricSeries,
     Node,
+    OwnerUsage,
     Project,
     Tag,
     Usage,
@@ -97,12 +98,21 @@ def fill(db: Database, ended: int, queued: int) -> None:
                 tx.execute(insert(WastedUsage), [_wasted(job) for job in over])
                 for job in over:
                     unit_of(tx).count_stored(job["id"], CHECKPOINT)
+    each = {"useful": RAN_US, "idle": RAN_US // 10}
     rows = [
-        {"day": day, "user_id": user, "project": project, "kind": "useful", "gpu_us": jobs * RAN_US}
+        {"day": day, "user_id": user, "project": project, "kind": kind, "gpu_us": jobs * gpu_us}
         for (day, user, project), jobs in usage.items()
+        for kind, gpu_us in each.items()
     ]
+    owned = Counter[tuple[str, int, str, str]]()
+    for row in rows:
+        owned["user", row["day"], row["user_id"], row["kind"]] += row["gpu_us"]
+        owned["project", row["day"], row["project"], row["kind"]] += row["gpu_us"]
+    names = ("owner_kind", "day", "owner", "kind")
+    sums = [dict(zip(names, key, strict=True)) | {"gpu_us": us, "stoppable_us": 0} for key, us in owned.items()]
     with db.write() as tx:
         tx.execute(insert(Usage), rows)
+        tx.execute(insert(OwnerUsage), sums)
         if not db.is_sqlite:  # which does so by itself, as SQLite does not
             tx.execute(text("ANALYZE"))
 

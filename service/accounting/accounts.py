@@ -13,7 +13,7 @@ from sqlalchemy import BindParameter, Connection, Select, Table, and_, bindparam
 
 from service.accounting.gpu_time import DAY_US, HOUR_US
 from service.db import upsert
-from service.db.models import Account, Job, Project, Usage, User
+from service.db.models import Account, Job, OwnerUsage, Project, User
 from service.db.records.accounting import AccountKind, AccountRecord
 from service.errors import ProblemError
 from service.scheduler.model import jobs
@@ -109,14 +109,17 @@ def week_us(tx: Connection, kind: AccountKind, now: int) -> Counter[str]:
     return Counter({row[0]: int(row[1]) + int(row[2]) * (DAY_US - elapsed) // DAY_US for row in rows})
 
 
-def _week(owner: Any) -> Select[Any]:
+def _week(kind: AccountKind) -> Select[Any]:
     """Return the query for the GPU time of each owner: that of whole days, and that of the `first` day."""
     first: BindParameter[int] = bindparam("first")
-    whole, part = (func.sum(case((days, Usage.gpu_us), else_=0)) for days in (Usage.day > first, Usage.day == first))
-    return select(owner, whole, part).where(Usage.day >= first).group_by(owner)
+    days = (OwnerUsage.day > first, OwnerUsage.day == first)
+    whole, part = (func.sum(case((day, OwnerUsage.gpu_us), else_=0)) for day in days)
+    within = (OwnerUsage.owner_kind == kind, OwnerUsage.day >= first)
+    owner: Any = OwnerUsage.owner
+    return select(owner, whole, part).where(*within).group_by(owner)
 
 
-_WEEK: dict[AccountKind, Select[Any]] = {"user": _week(Usage.user_id), "project": _week(Usage.project)}
+_WEEK: dict[AccountKind, Select[Any]] = {"user": _week("user"), "project": _week("project")}
 
 
 def week_part(day: int, begun_us: int, now: int) -> float:

@@ -5,7 +5,7 @@ nobody: nothing of theirs ran.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -15,7 +15,7 @@ from service.accounting import accounts, gpu_time, occupancy
 from service.accounting.gpu_time import AttemptTimeline, DeviceOccupancy, Split, UsageKind, WorkOutcome
 from service.accounting.policy_settings import current_policy
 from service.db import upsert
-from service.db.models import Attempt, Checkpoint, Job, Member, Node, Usage, User, WastedUsage
+from service.db.models import Attempt, Checkpoint, Job, Member, Node, OwnerUsage, Usage, User, WastedUsage
 from service.db.records.record import Record
 from service.db.records.spec import StoredSpec
 from torchyard.ids import AttemptId
@@ -233,21 +233,45 @@ def _is_restart(first_us: int | None, created_us: int) -> bool:
 _SET_GPU_TIME = update(cast("Table", Attempt.__table__)).where(Attempt.id == bindparam("attempt"))
 
 
+def add(tx: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Add rows of `Usage` to those that there are, and to the sums of their users and projects."""
+    tx.execute(_add_usage(tx), rows)
+    tx.execute(_add_owner_usage(tx), list(_sums(rows)))
+
+
+def _sums(rows: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the rows of the sums, those of projects first: one order for all writers, as in `charge`."""
+    for owner_kind, column in (("project", "project"), ("user", "user_id")):
+        for row in rows:
+            of_owner = {"owner_kind": owner_kind, "day": row["day"], "owner": row[column], "kind": row["kind"]}
+            yield {**of_owner, "gpu_us": row["gpu_us"], "stoppable_us": row["stoppable_us"]}
+
+
 @upsert.made_once
 def _add_usage(into: upsert.Into) -> upsert.Insert:
-    add = into(Usage)
+    insert = into(Usage)
     more = {
-        "gpu_us": Usage.gpu_us + add.excluded.gpu_us,
-        "stoppable_us": Usage.stoppable_us + add.excluded.stoppable_us,
+        "gpu_us": Usage.gpu_us + insert.excluded.gpu_us,
+        "stoppable_us": Usage.stoppable_us + insert.excluded.stoppable_us,
     }
-    return add.on_conflict_do_update(index_elements=["day", "user_id", "project", "kind"], set_=more)
+    return insert.on_conflict_do_update(index_elements=["day", "user_id", "project", "kind"], set_=more)
+
+
+@upsert.made_once
+def _add_owner_usage(into: upsert.Into) -> upsert.Insert:
+    insert = into(OwnerUsage)
+    more = {
+        "gpu_us": OwnerUsage.gpu_us + insert.excluded.gpu_us,
+        "stoppable_us": OwnerUsage.stoppable_us + insert.excluded.stoppable_us,
+    }
+    return insert.on_conflict_do_update(index_elements=["owner_kind", "day", "owner", "kind"], set_=more)
 
 
 @upsert.made_once
 def _add_wasted(into: upsert.Into) -> upsert.Insert:
-    add = into(WastedUsage)
-    more = {"gpu_us": WastedUsage.gpu_us + add.excluded.gpu_us}
-    return add.on_conflict_do_update(index_elements=["day", "kind", "number"], set_=more)
+    insert = into(WastedUsage)
+    more = {"gpu_us": WastedUsage.gpu_us + insert.excluded.gpu_us}
+    return insert.on_conflict_do_update(index_elements=["day", "kind", "number"], set_=more)
 
 
 def _store(tx: Connection, attempt: _EndedAttempt, split: Split) -> None:
@@ -257,7 +281,7 @@ def _store(tx: Connection, attempt: _EndedAttempt, split: Split) -> None:
         days[str(day)][kind] = gpu_us
         times = {"gpu_us": gpu_us, "stoppable_us": gpu_us if stoppable else 0}
         rows.append({"day": day, "user_id": attempt.user_id, "project": attempt.project, "kind": kind, **times})
-    tx.execute(_add_usage(tx), rows)
+    add(tx, rows)
     tx.execute(_SET_GPU_TIME, {"attempt": attempt.id, "gpu_time": dict(days)})
     _store_wasted(tx, attempt, split)
 

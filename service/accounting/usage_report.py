@@ -14,7 +14,7 @@ from service.accounting import usage
 from service.accounting.gpu_time import DAY_US, HOUR_US, UsageKind
 from service.accounting.usage import RunningUsage
 from service.db.engine import Database
-from service.db.models import Attempt, Device, Job, Node, Usage, User, WastedUsage
+from service.db.models import Attempt, Device, Job, Node, OwnerUsage, User, WastedUsage
 from service.db.records.record import Record
 from service.db.records.spec import StoredSpec
 from service.errors import field_problem
@@ -100,12 +100,14 @@ UsageByOwner = Mapping[str, UsedTime]
 def used(tx: Connection, span: DateRange, by: By, running: Sequence[RunningUsage]) -> UsageByOwner:
     """Return all GPU time of the days, with what runs."""
     numbers = span.numbers
-    column: Any = {"user": Usage.user_id, "project": Usage.project, "day": Usage.day}[by]
-    query = select(column, Usage.kind, func.sum(Usage.gpu_us), func.sum(Usage.stoppable_us))
-    inside = Usage.day.between(numbers.start, numbers.stop - 1)
+    column: Any = OwnerUsage.day if by == "day" else OwnerUsage.owner
+    query = select(column, OwnerUsage.kind, func.sum(OwnerUsage.gpu_us), func.sum(OwnerUsage.stoppable_us))
+    # The sums of either kind of owner add up to those of a day.
+    inside = OwnerUsage.owner_kind == ("user" if by == "user" else "project")
+    inside &= OwnerUsage.day.between(numbers.start, numbers.stop - 1)
     found: defaultdict[str, UsedTime] = defaultdict(UsedTime)
     # Names are looked up of the sums: of each row they would take as long as all else.
-    rows = tx.execute(query.where(inside).group_by(column, Usage.kind)).all()
+    rows = tx.execute(query.where(inside).group_by(column, OwnerUsage.kind)).all()
     users = _names(tx) if by == "user" else {}
     for key, kind, gpu_us, stoppable_us in rows:
         name = _day(key) if by == "day" else users.get(key, key)

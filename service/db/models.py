@@ -436,6 +436,23 @@ class Usage(Base):
     stoppable_us: Mapped[int] = mapped_column(default=0, server_default=text("0"))
 
 
+class OwnerUsage(Base):
+    """`Usage` summed up by user, and by project: what reports and quotas read, written in the same transaction."""
+
+    __tablename__ = "owner_usage"
+    #: user or project
+    owner_kind: Mapped[str] = mapped_column(primary_key=True)
+    day: Mapped[int] = mapped_column(primary_key=True, autoincrement=False)
+    #: A user's id, or a project's name.
+    owner: Mapped[str] = mapped_column(primary_key=True)
+    kind: Mapped[str] = mapped_column(primary_key=True)
+    gpu_us: Mapped[int]
+    stoppable_us: Mapped[int]
+
+    # In the order that reports read them.
+    __table_args__ = ({"sqlite_with_rowid": False},)
+
+
 class WastedUsage(Base):
     """GPU time of a job on one day that came to nothing: the parts of `Usage` that are not useful."""
 

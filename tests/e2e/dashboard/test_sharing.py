@@ -8,8 +8,9 @@ import pytest
 from playwright.sync_api import Page, expect
 from sqlalchemy import delete, insert, select
 
+from service.accounting import usage
 from service.api import publisher
-from service.db.models import Forecast, Usage, User
+from service.db.models import Forecast, OwnerUsage, Usage, User
 from tests.support import box
 from tests.support.browser import visit
 from tests.support.live import Live
@@ -26,10 +27,11 @@ def use(live: Live, **hours: float) -> None:
     """Charges GPU-hours of today to the administrator."""
     with live.context.db.write() as tx:
         user = tx.scalars(select(User.id).where(User.name == home.account_name())).one()
-        tx.execute(delete(Usage))
+        for table in (Usage, OwnerUsage):
+            tx.execute(delete(table))
         for kind, spent in hours.items():
             values = {"day": now_us() // DAY_US, "user_id": user, "project": "default", "kind": kind}
-            tx.execute(insert(Usage).values(**values, gpu_us=round(spent * 3.6e9)))
+            usage.add(tx, [{**values, "gpu_us": round(spent * 3.6e9), "stoppable_us": 0}])
 
 
 @pytest.mark.usefixtures("lived_in", "home")

@@ -364,6 +364,38 @@ def test_what_ended_attempts_wasted_is_known_by_day(database_url: str, engine: E
     assert found == [(7, "idle", 2, "id-1", 4), (8, "lost", 2, "id-1", 6)]
 
 
+@pytest.mark.filterwarnings("ignore:Skipped unsupported reflection of expression-based index")
+def test_what_users_and_projects_have_used_is_summed_up(database_url: str, engine: Engine) -> None:
+    migrate(database_url, "0041")
+    fill(engine, MetaData())
+    known = schema(engine).tables
+    names = ("day", "user_id", "project", "kind", "gpu_us", "stoppable_us")
+    rows = [
+        (7, "id-1", "name-1", "idle", 1, 1),
+        (7, "id-1", "name-2", "idle", 2, 0),
+        (7, "id-2", "name-2", "idle", 4, 4),
+        (7, "id-2", "name-2", "lost", 8, 0),
+        (8, "id-1", "name-1", "idle", 16, 0),
+    ]
+    with engine.begin() as connection:
+        connection.execute(known["usage"].delete())
+        connection.execute(known["usage"].insert(), [dict(zip(names, row, strict=True)) for row in rows])
+    migrate(database_url, "0042")
+    with engine.connect() as connection:
+        query = "SELECT owner_kind, day, owner, kind, gpu_us, stoppable_us FROM owner_usage ORDER BY 1, 2, 3, 4"
+        found = connection.execute(text(query)).all()
+    assert found == [
+        ("project", 7, "name-1", "idle", 1, 1),
+        ("project", 7, "name-2", "idle", 6, 4),
+        ("project", 7, "name-2", "lost", 8, 0),
+        ("project", 8, "name-1", "idle", 16, 0),
+        ("user", 7, "id-1", "idle", 3, 1),
+        ("user", 7, "id-2", "idle", 4, 4),
+        ("user", 7, "id-2", "lost", 8, 0),
+        ("user", 8, "id-1", "idle", 16, 0),
+    ]
+
+
 def found_by(engine: Engine, words: str) -> list[int]:
     """Numbers of jobs by the trigrams of their names."""
     query = {

@@ -4,10 +4,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 from sqlalchemy import insert
 
-from service.accounting import accounts
+from service.accounting import accounts, usage
 from service.accounting.gpu_time import DAY_US
 from service.db.engine import Database
-from service.db.models import Project, Usage, User
+from service.db.models import Project, User
 from service.scheduler.model import jobs
 from tests.support import box
 
@@ -18,8 +18,8 @@ NOW = 20_000 * DAY_US + 18 * HOUR
 
 def add_usage(db: Database, day: int, hours: int, user: str = "user-ada") -> None:
     with db.write() as tx:
-        values = {"day": day, "user_id": user, "project": "default", "kind": "useful", "gpu_us": hours * HOUR}
-        tx.execute(insert(Usage).values(**values))
+        values = {"day": day, "user_id": user, "project": "default", "kind": "useful"}
+        usage.add(tx, [{**values, "gpu_us": hours * HOUR, "stoppable_us": 0}])
 
 
 def test_a_week_is_seven_days_to_the_hour(db: Database) -> None:

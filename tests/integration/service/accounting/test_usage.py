@@ -11,7 +11,7 @@ from service.accounting import accounts, quotas, usage, usage_report
 from service.accounting.gpu_time import DAY_US, UsageKind
 from service.accounting.policy_settings import current_policy, set_policy
 from service.db.engine import Database
-from service.db.models import Account, Allocation, Attempt, Checkpoint, Job, Node, Sample, Usage, User
+from service.db.models import Account, Allocation, Attempt, Checkpoint, Job, Node, OwnerUsage, Sample, Usage, User
 from service.estimation.forecasts import Estimator
 from service.scheduler.policy.quotas import RemainingQuotas
 from service.scheduler.policy.shares import shares
@@ -57,11 +57,19 @@ def end(db: Database, attempt: str, **values: Any) -> None:
 
 
 def hours(db: Database) -> dict[UsageKind, float]:
-    """What all were charged, in hours by kind."""
+    """What all were charged, in hours by kind; the sums of users and projects must be of the same."""
     found: Counter[UsageKind] = Counter()
+    owned: Counter[tuple[Any, ...]] = Counter()
     with db.read() as tx:
         for row in tx.execute(select(Usage.__table__)):
             found[UsageKind(row.kind)] += row.gpu_us
+            for owner in (("user", row.user_id), ("project", row.project)):
+                owned[*owner, row.day, row.kind, "gpu"] += row.gpu_us
+                owned[*owner, row.day, row.kind, "stoppable"] += row.stoppable_us
+        for row in tx.execute(select(OwnerUsage.__table__)):
+            owned[row.owner_kind, row.owner, row.day, row.kind, "gpu"] -= row.gpu_us
+            owned[row.owner_kind, row.owner, row.day, row.kind, "stoppable"] -= row.stoppable_us
+    assert not any(owned.values())
     return {kind: round(value / HOUR, 3) for kind, value in found.items()}
 
 

@@ -7,9 +7,10 @@ from typing import Any
 import httpx
 from sqlalchemy import insert, select, update
 
+from service.accounting import usage
 from service.accounting.gpu_time import DAY_US
 from service.accounting.policy_settings import current_policy
-from service.db.models import Account, Audit, Device, Job, Node, Reservation, Usage, User
+from service.db.models import Account, Audit, Device, Job, Node, Reservation, User
 from tests.support.live import Live
 from tests.support.plane import plane, sha256
 from tests.support.snapshots import snapshot
@@ -227,7 +228,7 @@ def add_usage(live: Live, *, day: int, kind: str, hours: float, user: str = "ada
     with live.context.db.write() as tx:
         user_id = tx.scalar(select(User.id).where(User.name == user))
         values = {"day": day, "user_id": user_id, "project": project, "kind": kind}
-        tx.execute(insert(Usage).values(**values, gpu_us=round(hours * 3.6e9)))
+        usage.add(tx, [{**values, "gpu_us": round(hours * 3.6e9), "stoppable_us": 0}])
 
 
 def test_usage_by_user_project_and_day(live_service: Live) -> None:
