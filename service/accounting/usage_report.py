@@ -3,12 +3,12 @@
 import csv
 import io
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Literal
 
-from sqlalchemy import Connection, case, func, select
+from sqlalchemy import ColumnElement, Connection, case, func, literal, select, true, union_all
 
 from service.accounting import usage
 from service.accounting.gpu_time import DAY_US, HOUR_US, UsageKind
@@ -205,7 +205,7 @@ def _digest(tx: Connection, name: str, span: DateRange, now: int) -> Digest:
         useful=round(total.useful / capacity, 4) if capacity else None,
         started=started,
         mean_wait_s=mean_wait_s,
-        wastes=wastes(_wasted(tx, span, running)),
+        wastes=_wastes(tx, span, running),
     )
 
 
@@ -229,55 +229,80 @@ def _waited(tx: Connection, span: DateRange) -> tuple[int, float | None]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WastedTime:
-    """A job's GPU time that came to nothing."""
+class _WasteSum:
+    """GPU time of a user's jobs that came to nothing in one way."""
 
+    user_id: str
     user: str
-    number: int
     kind: UsageKind
     gpu_us: int
+    running: Counter[int]
+    """The part of running jobs in microseconds, by number."""
+
+    @property
+    def gpu_hours(self) -> float:
+        """GPU-hours as a digest tells them."""
+        return round(self.gpu_us / HOUR_US, 4)
 
 
-def _wasted(tx: Connection, span: DateRange, running: Sequence[RunningUsage]) -> list[WastedTime]:
-    """Return what jobs have wasted on these days, with those that run."""
-    numbers = span.numbers
-    sums = select(User.name, WastedUsage.number, WastedUsage.kind, func.sum(WastedUsage.gpu_us))
-    ended = (
-        sums.join(User, User.id == WastedUsage.user_id)
-        .where(WastedUsage.day.between(numbers.start, numbers.stop - 1))
-        .group_by(User.name, WastedUsage.number, WastedUsage.kind)
-    )
-    so_far = (
-        WastedTime(user=each.attempt.user, number=each.attempt.number, kind=kind, gpu_us=gpu_us)
-        for each in running
-        for (day, kind), gpu_us in each.split.items()
-        if kind is not UsageKind.USEFUL and day in numbers
-    )
-    return [
-        *(
-            WastedTime(user=user, number=number, kind=UsageKind(kind), gpu_us=int(gpu_us))
-            for user, number, kind, gpu_us in tx.execute(ended)
-        ),
-        *so_far,
+def _wastes(tx: Connection, span: DateRange, running: Sequence[RunningUsage]) -> list[Waste]:
+    """Return the biggest wastes, by whose jobs and by kind, with the mend: of these alone jobs are looked at."""
+    so_far: defaultdict[tuple[str, UsageKind], Counter[int]] = defaultdict(Counter)
+    for each in running:
+        for (day, kind), gpu_us in each.split.items():
+            if kind in _WASTES and day in span.numbers:
+                so_far[each.attempt.user_id, kind][each.attempt.number] += gpu_us
+    users, sums = _names(tx), _wasted(tx, span)
+    for key, numbers in so_far.items():
+        sums[key] += numbers.total()
+    found = [
+        _WasteSum(
+            user_id=user_id,
+            user=users[user_id],
+            kind=kind,
+            gpu_us=gpu_us,
+            running=so_far[user_id, kind],
+        )
+        for (user_id, kind), gpu_us in sums.items()
     ]
+    big = [each for each in found if each.gpu_hours >= LEAST_HOURS]
+    biggest = sorted(big, key=lambda each: (-each.gpu_hours, each.user, each.kind))[:WASTES]
+    return [_waste(each, *_worst(tx, span, each)) for each in biggest]
 
 
-def wastes(found: Iterable[WastedTime]) -> list[Waste]:
-    """Return the biggest wastes, by whose jobs and by kind, with the mend."""
-    jobs: defaultdict[tuple[str, UsageKind], Counter[int]] = defaultdict(Counter)
-    for each in found:
-        jobs[each.user, each.kind][each.number] += each.gpu_us
-    made = [_waste(user, kind, numbers) for (user, kind), numbers in jobs.items()]
-    big = [waste for waste in made if waste.gpu_hours >= LEAST_HOURS]
-    return sorted(big, key=lambda waste: (-waste.gpu_hours, waste.user, waste.kind))[:WASTES]
+def _wasted(tx: Connection, span: DateRange) -> Counter[tuple[str, UsageKind]]:
+    """Return the GPU time of ended attempts that came to nothing, by user and kind."""
+    kinds = union_all(*(select(literal(str(kind)).label("kind")) for kind in _WASTES)).subquery()
+    # One look into an index for each user and kind: grouped, the rows of the week would be sorted.
+    own = select(func.sum(WastedUsage.gpu_us)).where(*_own_waste(span, User.id, kinds.c.kind))
+    query = select(User.id, kinds.c.kind, own.correlate(User, kinds).scalar_subquery()).join(kinds, true())
+    return Counter({(user, UsageKind(kind)): int(us) for user, kind, us in tx.execute(query) if us})
 
 
-def _waste(user: str, kind: UsageKind, numbers: Counter[int]) -> Waste:
-    name = next(name for name in _WASTES if name == kind)
-    hours = numbers.total() / HOUR_US
-    worst = [number for number, _ in numbers.most_common(NAMED)]
+def _own_waste(span: DateRange, user_id: Any, kind: Any) -> list[ColumnElement[bool]]:
+    inside = WastedUsage.day.between(span.numbers.start, span.numbers.stop - 1)
+    return [WastedUsage.user_id == user_id, WastedUsage.kind == kind, inside]
+
+
+def _worst(tx: Connection, span: DateRange, waste: _WasteSum) -> tuple[int, list[int]]:
+    """Return how many jobs a waste is of, and the numbers of the worst."""
+    gpu_us = func.sum(WastedUsage.gpu_us)
+    runs, own = WastedUsage.number.in_(waste.running), _own_waste(span, waste.user_id, waste.kind)
+    by_job = select(WastedUsage.number, gpu_us.label("gpu_us")).where(*own).group_by(WastedUsage.number)
+    ended = by_job.where(~runs).subquery()
+    worst = select(ended, func.count().over()).order_by(ended.c.gpu_us.desc(), ended.c.number).limit(NAMED)
+    rows = tx.execute(worst).all()
+    jobs = Counter({row.number: int(row.gpu_us) for row in rows} | waste.running)
+    if waste.running:
+        jobs.update({number: int(us) for number, us in tx.execute(by_job.where(runs))})
+    count = (rows[0][-1] if rows else 0) + len(waste.running)
+    return count, sorted(jobs, key=lambda number: (-jobs[number], number))[:NAMED]
+
+
+def _waste(waste: _WasteSum, count: int, worst: Sequence[int]) -> Waste:
+    name = next(name for name in _WASTES if name == waste.kind)
     deed, mend = _WASTES[name]
-    count = f"{len(numbers)} job{'s' if len(numbers) > 1 else ''}"
-    which = ", ".join(map(str, worst)) + (", …" if len(numbers) > NAMED else "")
-    message = f"{count} of {user} {deed} {hours:.1f} GPU-hours ({which}): {mend}"
-    return Waste(kind=name, user=user, gpu_hours=round(hours, 4), count=len(numbers), jobs=worst, message=message)
+    jobs = f"{count} job{'s' if count > 1 else ''}"
+    which = ", ".join(map(str, worst)) + (", …" if count > NAMED else "")
+    message = f"{jobs} of {waste.user} {deed} {waste.gpu_us / HOUR_US:.1f} GPU-hours ({which}): {mend}"
+    return Waste(kind=name, user=waste.user, gpu_hours=waste.gpu_hours, count=count, jobs=list(worst), message=message)

@@ -464,6 +464,9 @@ class WastedUsage(Base):
     user_id: Mapped[str] = mapped_column(ForeignKey("users.id"))
     gpu_us: Mapped[int]
 
+    # What one user's jobs wasted in a week, without a look at the rows.
+    __table_args__ = (Index("ix_wasted_usage_user_id", "user_id", "kind", "day", "number", "gpu_us"),)
+
 
 class Forecast(Base):
     """Expected running time of a job when it first started (and once its steps told), and how long it took: for history

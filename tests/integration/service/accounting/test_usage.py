@@ -11,7 +11,19 @@ from service.accounting import accounts, quotas, usage, usage_report
 from service.accounting.gpu_time import DAY_US, UsageKind
 from service.accounting.policy_settings import current_policy, set_policy
 from service.db.engine import Database
-from service.db.models import Account, Allocation, Attempt, Checkpoint, Job, Node, OwnerUsage, Sample, Usage, User
+from service.db.models import (
+    Account,
+    Allocation,
+    Attempt,
+    Checkpoint,
+    Job,
+    Node,
+    OwnerUsage,
+    Sample,
+    Usage,
+    User,
+    WastedUsage,
+)
 from service.estimation.forecasts import Estimator
 from service.scheduler.policy.quotas import RemainingQuotas
 from service.scheduler.policy.shares import shares
@@ -362,3 +374,58 @@ def test_the_digest_names_wastes_and_whose_they_are(db: Database, gpus: list[str
     ]
     before = usage_report.digest(db, *usage_report.week("2023-W01", START), START)
     assert (before.total.total, before.held, before.wastes) == (0, None, [])
+
+
+def waste(db: Database, *rows: tuple[int, str, UsageKind, float], day: int = START // DAY_US) -> None:
+    """Stores GPU-hours that came to nothing: a job's number, its user, the kind, and how many."""
+    with db.write() as tx:
+        known = set(tx.scalars(select(Job.number)))
+        for number in sorted({row[0] for row in rows} - known):
+            job = box.insert_job(tx)
+            tx.execute(update(Job).where(Job.id == job).values(number=number))
+        values = [
+            {"day": day, "kind": kind, "number": number, "user_id": f"user-{user}", "gpu_us": round(spent * HOUR)}
+            for number, user, kind, spent in rows
+        ]
+        tx.execute(insert(WastedUsage), values)
+
+
+def test_wastes_are_named_by_whose_they_are_the_biggest_first_with_the_mend(db: Database, gpus: list[str]) -> None:
+    box.add_user(db, "grace")
+    waste(db, *((number, "ada", UsageKind.IDLE, number - 100) for number in range(101, 108)))
+    waste(db, (107, "ada", UsageKind.IDLE, 13), (109, "grace", UsageKind.FAILED, 50), day=START // DAY_US - 1)
+    waste(db, (109, "grace", UsageKind.LOST, 0.05), (101, "ada", UsageKind.LOST, 0.2))
+    waste(db, (101, "ada", UsageKind.IDLE, 1000), day=START // DAY_US - 7)
+    span = usage_report.DateRange(since=usage_report.today(START - DAY_US), until=usage_report.today(START))
+    found = usage_report.digest(db, "", span, START).wastes
+    assert [(waste.user, waste.kind, waste.gpu_hours, waste.count) for waste in found] == [
+        ("grace", "failed", 50, 1),
+        ("ada", "idle", 41, 7),
+        ("ada", "lost", 0.2, 1),
+    ]
+    assert found[0].message == (
+        "1 job of grace failed after 50.0 GPU-hours (109): set checkpoint.every and max_retries, and try new code "
+        "with a short time_limit"
+    )
+    idle = "7 jobs of ada held GPUs idle 41.0 GPU-hours (107, 106, 105, 104, 103, …): set idle_limit"
+    assert found[1].message.startswith(idle)
+
+
+def test_what_runs_counts_to_a_waste_once(db: Database, gpus: list[str]) -> None:
+    waste(db, *((number, "ada", UsageKind.LOST, 1) for number in range(101, 107)))
+    job, attempt = add_run(db, gpus[:1], hours=4)
+    end(db, attempt, kind=ResultKind.LOST)
+    number = box.job_row(db, job).number
+    again(db, job, gpus[:1], hours=1)
+    with db.read() as tx:
+        (so_far,) = usage.running(tx, START)
+        of_job = (WastedUsage.number == number, WastedUsage.kind == UsageKind.LOST)
+        ended = tx.scalars(select(WastedUsage.gpu_us).where(*of_job)).all()
+    running = so_far.split[START // DAY_US, UsageKind.LOST]
+    assert running
+    assert ended
+    span = usage_report.DateRange(since=usage_report.today(START), until=usage_report.today(START))
+    (lost,) = (each for each in usage_report.digest(db, "", span, START).wastes if each.kind == "lost")
+    total = (running + sum(ended)) / HOUR
+    assert (lost.gpu_hours, lost.count) == (6 + total, 7)
+    assert lost.jobs == [number, 101, 102, 103, 104]

@@ -4,8 +4,7 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from service.accounting.gpu_time import UsageKind
-from service.accounting.usage_report import DEFAULT_DAYS, DateRange, WastedTime, as_csv, days, wastes, week
+from service.accounting.usage_report import DEFAULT_DAYS, DateRange, as_csv, days, week
 from service.errors import ProblemError
 from torchyard.api.sharing import Hours, UsageReport, UsageRow
 
@@ -33,30 +32,6 @@ def test_a_week_is_from_monday_to_sunday_the_last_one_by_default() -> None:
 def test_what_is_no_week_is_refused(text: str) -> None:
     with pytest.raises(ProblemError, match="2026-W47"):
         week(text, NOW)
-
-
-def wasted(user: str, number: int, kind: UsageKind, hours: float) -> WastedTime:
-    return WastedTime(user=user, number=number, kind=kind, gpu_us=round(hours * HOUR))
-
-
-def test_wastes_are_named_by_whose_they_are_the_biggest_first_with_the_mend() -> None:
-    found = wastes(
-        [
-            *(wasted("ada", number, UsageKind.IDLE, number) for number in range(1, 8)),
-            wasted("ada", 7, UsageKind.IDLE, 13),
-            wasted("grace", 9, UsageKind.FAILED, 50),
-            wasted("grace", 9, UsageKind.LOST, 0.05),
-        ]
-    )
-    assert [(waste.user, waste.kind, waste.gpu_hours, waste.count) for waste in found] == [
-        ("grace", "failed", 50, 1),
-        ("ada", "idle", 41, 7),
-    ]
-    assert found[0].message == (
-        "1 job of grace failed after 50.0 GPU-hours (9): set checkpoint.every and max_retries, and try new code with a "
-        "short time_limit"
-    )
-    assert found[1].message.startswith("7 jobs of ada held GPUs idle 41.0 GPU-hours (7, 6, 5, 4, 3, …): set idle_limit")
 
 
 def test_a_table_for_programs() -> None:
