@@ -39,11 +39,6 @@ class ResourceRequest:
         """Return whether the job can use every slot of a node."""
         return not (self.gpu_memory_min or self.gpu_type or self.gpu_share or self.gpus_alone)
 
-    @property
-    def countable(self) -> bool:
-        """Return whether the job asks for a number of slots and nothing else."""
-        return self.any_slot and not (self.cpus or self.memory)
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Placement:

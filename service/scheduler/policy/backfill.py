@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from service.scheduler.model.capacity import NodeCapacity
 from service.scheduler.model.jobs import Running, Waiting
-from service.scheduler.model.nodes import NodeInfo, ResourceRequest
+from service.scheduler.model.nodes import NodeInfo
 from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.ends import end_us
 from service.scheduler.policy.placement import ClusterCapacity, Hold, PlacementRequest, choose, sorts
@@ -135,14 +135,14 @@ def opening(capacity: NodeCapacity, state: SchedulerState, need: Need, cluster: 
 
     The jobs that run there are taken to end as expected, or at their time limits if only these count.
     """
-    trial = _NodeTrial(capacity, need.request.resources, cluster.mask(need.request, capacity) or frozenset())
+    freed = ClusterCapacity(capacities={capacity.info.name: capacity}, mask=cluster.mask)
     running = [state.running[job] for job in capacity.jobs if job in state.running]
     at_us = drained_us = float(need.now_us)
     youngest_us, expected_end_us, preempts = 0.0, -math.inf, False
     for job in sorted(running, key=lambda job: _turn(job, need)):
-        if trial.fits():
+        if freed.fits(need.request, capacity.info.name):
             break
-        trial.without(job)
+        freed.release(job)
         at_us = max(at_us, _end(job, need))
         if _is_preempted(job, need):
             preempts |= job.job not in need.tried
@@ -159,33 +159,6 @@ def opening(capacity: NodeCapacity, state: SchedulerState, need: Need, cluster: 
         drained_us=drained_us,
         preempts=preempts,
     )
-
-
-class _NodeTrial:
-    """A node from which jobs are removed one by one until another fits."""
-
-    def __init__(self, capacity: NodeCapacity, resources: ResourceRequest, masked: frozenset[str]) -> None:
-        self._capacity, self._resources, self._masked = capacity, resources, masked
-        #: Only the number of free slots counts, which is quicker to find than the slots.
-        self._counts = resources.countable and not masked and not capacity.shared
-        self._free = set(capacity.free)
-        if not self._counts:
-            self._capacity = capacity.copy()
-
-    def fits(self) -> bool:
-        if self._counts:
-            return len(self._free) >= self._resources.gpus
-        capacity, resources = self._capacity, self._resources
-        return capacity.has_cpus_and_memory(resources) and choose(capacity, resources, self._masked) is not None
-
-    def without(self, job: Running) -> None:
-        for placement in job.placements:
-            if placement.node != self._capacity.info.name:
-                continue
-            if self._counts:
-                self._free.update(uuid for uuid in placement.uuids if uuid in self._capacity.usable)
-            else:
-                self._capacity.release(job.job, job.resources, placement.uuids)
 
 
 def _turn(job: Running, need: Need) -> tuple[float, float, str]:

@@ -145,7 +145,7 @@ class Blocked:
         request = placement_request(self._state.waiting[blocked], self._now_us, self._policy)
         freed = self._cluster.copy()
         for number, job in enumerate(jobs, 1):
-            freed.release(job.job, job.resources, job.placements)
+            freed.release(job)
             if freed.find(request):
                 return jobs[:number]
         return []

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from service.scheduler.model.capacity import NodeCapacity
+from service.scheduler.model.jobs import Running
 from service.scheduler.model.nodes import NodeInfo, Placement, ResourceRequest, Slot
 from service.scheduler.model.topology import closest
 from torchyard.ids import JobId
@@ -109,21 +110,29 @@ class ClusterCapacity:
         return ClusterCapacity(capacities=self.capacities.copy())
 
     def take(self, job: JobId, resources: ResourceRequest, placements: Iterable[Placement]) -> None:
-        """Allocate the placements to a job; devices that other jobs still hold there stay theirs."""
-        for placement in placements:
-            capacity = self._writable(placement.node)
-            before = len(capacity.free)
-            capacity.hold(job, resources, placement.uuids)
-            self._moved(placement.node, before, len(capacity.free))
-
-    def release(self, job: JobId, resources: ResourceRequest, placements: Iterable[Placement]) -> None:
-        """Free the job's placements, except those on closed nodes."""
+        """Allocate the placements on open nodes to a job; devices that other jobs still hold there stay theirs."""
         for placement in placements:
             if placement.node in self.capacities:
                 capacity = self._writable(placement.node)
                 before = len(capacity.free)
-                capacity.release(job, resources, placement.uuids)
+                capacity.hold(job, resources, placement.uuids)
                 self._moved(placement.node, before, len(capacity.free))
+
+    def release(self, job: Running) -> None:
+        """Free the job's placements on open nodes."""
+        for placement in job.placements:
+            if placement.node in self.capacities:
+                capacity = self._writable(placement.node)
+                before = len(capacity.free)
+                capacity.release(job.job, job.resources, placement.uuids)
+                self._moved(placement.node, before, len(capacity.free))
+
+    def without(self, jobs: Iterable[Running]) -> "ClusterCapacity":
+        """Return a copy for trials, as it is once these jobs have left."""
+        left = self.copy()
+        for job in jobs:
+            left.release(job)
+        return left
 
     def find(self, request: PlacementRequest) -> tuple[Placement, ...]:
         """Return where the job can start now, one placement for each node; empty if it cannot."""
@@ -149,26 +158,29 @@ class ClusterCapacity:
 
     def placement(self, request: PlacementRequest, node: str) -> Placement | None:
         """Return the slots of the node on which the job can start now; None if it cannot."""
-        capacity = self.capacities[node]
-        resources = request.resources
+        masked = self._masked(request, node)
+        slots = None if masked is None else choose(self.capacities[node], request.resources, masked)
+        return None if slots is None else Placement(node=node, uuids=tuple(slot.uuid for slot in slots))
+
+    def fits(self, request: PlacementRequest, node: str) -> bool:
+        """Return whether the job can start on the node now, which takes less time than to choose its slots."""
+        masked, resources = self._masked(request, node), request.resources
+        return masked is not None and len(_suitable(self.capacities[node], resources, masked)) >= resources.gpus
+
+    def _masked(self, request: PlacementRequest, node: str) -> frozenset[str] | None:
+        """Return the slots of the node that the job must not have now; None: it must not be on the node at all."""
+        capacity, resources = self.capacities[node], request.resources
         if (
             not capacity.has_cpus_and_memory(resources)
             or not capacity.info.offers(resources)
             or capacity.info.outdated(resources)
+            or node in resources.excluded_nodes
         ):
             return None
-        if node in resources.excluded_nodes:
-            return None
-        masked = self.mask(request, capacity)
-        if masked is None:
-            return None
-        hold = self.holds.get(node)
-        if hold is not None and not hold.lets(request):
-            masked |= hold.uuids
-            if not _beside(capacity, hold, resources):
-                return None
-        slots = choose(capacity, resources, masked)
-        return None if slots is None else Placement(node=node, uuids=tuple(slot.uuid for slot in slots))
+        masked, hold = self.mask(request, capacity), self.holds.get(node)
+        if masked is None or hold is None or hold.lets(request):
+            return masked
+        return masked | hold.uuids if _beside(capacity, hold, resources) else None
 
     def _placements(self, request: PlacementRequest) -> Iterator[Placement]:
         """Yield a placement on each node that has the capacity, the best first."""
@@ -214,24 +226,24 @@ def choose(
     capacity: NodeCapacity, resources: ResourceRequest, masked: frozenset[str] = frozenset()
 ) -> list[Slot] | None:
     """Return slots of a node for a job, none of them masked; None if too few are free."""
+    slots = _suitable(capacity, resources, masked)
+    if len(slots) < resources.gpus:
+        return None
+    if not resources.gpu_share:
+        return closest(slots, resources.gpus)
+    slots.sort(key=lambda slot: (slot.uuid in capacity.free, capacity.spare(slot), slot.index))
+    return sorted(slots[: resources.gpus], key=lambda slot: slot.index)
+
+
+def _suitable(capacity: NodeCapacity, resources: ResourceRequest, masked: frozenset[str]) -> list[Slot]:
+    """Return the slots of a node that a job could take now; none for a job that needs none."""
     if not resources.gpus:
         return []
     if resources.gpu_share:
-        return _shared(capacity, resources, masked)
-    if len(capacity.free) < resources.gpus:
-        return None
+        return _with_memory(capacity, resources, masked)
     if resources.any_slot and not masked:
-        return closest(list(capacity.free.values()), resources.gpus)
-    suitable = [slot for slot in capacity.free.values() if slot.suits(resources) and slot.uuid not in masked]
-    return closest(suitable, resources.gpus) if len(suitable) >= resources.gpus else None
-
-
-def _shared(capacity: NodeCapacity, resources: ResourceRequest, masked: frozenset[str]) -> list[Slot] | None:
-    slots = _with_memory(capacity, resources, masked)
-    if len(slots) < resources.gpus:
-        return None
-    slots.sort(key=lambda slot: (slot.uuid in capacity.free, capacity.spare(slot), slot.index))
-    return sorted(slots[: resources.gpus], key=lambda slot: slot.index)
+        return list(capacity.free.values())
+    return [slot for slot in capacity.free.values() if slot.suits(resources) and slot.uuid not in masked]
 
 
 def _with_memory(capacity: NodeCapacity, resources: ResourceRequest, masked: frozenset[str]) -> list[Slot]:

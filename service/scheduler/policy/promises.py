@@ -9,11 +9,7 @@ from service.scheduler.policy.placement import ClusterCapacity, PlacementRequest
 
 def soon(state: SchedulerState, cluster: ClusterCapacity, preemptor: str) -> ClusterCapacity:
     """Return the free capacity once the jobs that are being preempted for this one have left."""
-    found = cluster.copy()
-    for name in state.victims.get(preemptor, ()):
-        victim = state.running[name]
-        found.release(name, victim.resources, victim.placements)
-    return found
+    return cluster.without(state.running[victim] for victim in state.victims.get(preemptor, ()))
 
 
 def sparing(

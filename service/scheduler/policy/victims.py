@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 from service.scheduler.model.decisions import Cause
 from service.scheduler.model.jobs import Running
 from service.scheduler.model.nodes import Placement
-from service.scheduler.policy.placement import ClusterCapacity, PlacementRequest, enough
+from service.scheduler.policy.placement import ClusterCapacity, PlacementRequest, sorts
 
 
 class Victim(NamedTuple):
@@ -80,10 +80,7 @@ def _countable(request: PlacementRequest) -> bool:
 def _stopping(
     request: PlacementRequest, node: str, victims: Sequence[Victim], cluster: ClusterCapacity
 ) -> PreemptionPlan | None:
-    trial = _EvictionTrial(cluster, node)
-    for victim in victims:
-        trial.without(victim)
-    placement = trial.placement(request)
+    placement = cluster.without(victim.job for victim in victims).placement(request, node)
     return None if placement is None else PreemptionPlan(victims=tuple(victims), placements=(placement,))
 
 
@@ -119,46 +116,21 @@ def _fewest(
 ) -> list[Victim] | None:
     """Return the first victims that suffice, without those that are not needed; None if all together do not."""
     chosen: list[Victim] = []
-    trial = _EvictionTrial(cluster, node)
+    freed = cluster.copy()
     for victim in victims:
-        if trial.fits(request):
+        if freed.fits(request, node):
             break
-        trial.without(victim)
+        freed.release(victim.job)
         chosen.append(victim)
-    if not trial.fits(request):
+    if not freed.fits(request, node):
         return None
     for victim in chosen[:]:
-        trial.with_again(victim)
-        if trial.fits(request):
+        freed.take(victim.job.job, victim.job.resources, victim.job.placements)
+        if freed.fits(request, node):
             chosen.remove(victim)
         else:
-            trial.without(victim)
+            freed.release(victim.job)
     return chosen
-
-
-class _EvictionTrial:
-    """One node of the cluster, from which victims are removed and put back."""
-
-    def __init__(self, cluster: ClusterCapacity, node: str) -> None:
-        self._node = node
-        self._cluster = ClusterCapacity(
-            capacities={node: cluster.capacities[node]}, mask=cluster.mask, holds=cluster.holds
-        )
-
-    def fits(self, request: PlacementRequest) -> bool:
-        return self.placement(request) is not None
-
-    def placement(self, request: PlacementRequest) -> Placement | None:
-        return self._cluster.placement(request, self._node)
-
-    def without(self, victim: Victim) -> None:
-        self._cluster.release(victim.job.job, victim.job.resources, self._here(victim))
-
-    def with_again(self, victim: Victim) -> None:
-        self._cluster.take(victim.job.job, victim.job.resources, self._here(victim))
-
-    def _here(self, victim: Victim) -> list[Placement]:
-        return [placement for placement in victim.job.placements if placement.node == self._node]
 
 
 def _enough_held(request: PlacementRequest, node: str, victims: Iterable[Victim], cluster: ClusterCapacity) -> bool:
@@ -171,13 +143,6 @@ def _enough_held(request: PlacementRequest, node: str, victims: Iterable[Victim]
     return slots >= request.resources.gpus
 
 
-def _freed(cluster: ClusterCapacity, victims: Iterable[Victim]) -> ClusterCapacity:
-    freed = cluster.copy()
-    for victim in victims:
-        freed.release(victim.job.job, victim.job.resources, victim.job.placements)
-    return freed
-
-
 def on_several(
     request: PlacementRequest, by_node: dict[str, list[Victim]], cluster: ClusterCapacity
 ) -> PreemptionPlan | None:
@@ -185,30 +150,21 @@ def on_several(
 
     The cheapest nodes are taken first; a victim on one of them frees its other nodes too.
     """
-    costs: dict[str, tuple[float, ...]] = {}
-    needed: dict[str, list[Victim]] = {}
     feasible = [
         node for node in sorted(cluster.capacities) if _enough_held(request, node, by_node.get(node, ()), cluster)
     ]
     if len(feasible) < request.nodes:
         return None
-    for node in feasible:
-        chosen = _fewest(request, node, by_node.get(node, ()), cluster)
-        if chosen is not None:
-            needed[node] = chosen
-            costs[node] = _cost(chosen)
+    needed = {
+        node: chosen
+        for node in feasible
+        if (chosen := _fewest(request, node, by_node.get(node, ()), cluster)) is not None
+    }
     plans = []
-    for gpus in (True, False):
-        nodes = [
-            node
-            for node in needed
-            if (cluster.capacities[node].info.word == "GPUs") == gpus or not request.resources.gpus
-        ]
-        nodes = sorted(nodes, key=lambda node: (costs[node], node))[: request.nodes]
-        if not enough([cluster.capacities[node].info for node in nodes], request.resources, request.nodes):
-            continue
+    for same in sorts([cluster.capacities[node].info for node in needed], request.resources):
+        nodes = sorted((info.name for info in same), key=lambda node: (_cost(needed[node]), node))[: request.nodes]
         unique = {victim.job.job: victim for node in nodes for victim in needed[node]}
-        freed = _freed(cluster, unique.values())
+        freed = cluster.without(victim.job for victim in unique.values())
         placements = [freed.placement(request, node) for node in nodes]
         whole = tuple(placement for placement in placements if placement is not None)
         if len(whole) == request.nodes:

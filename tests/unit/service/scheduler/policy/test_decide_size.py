@@ -7,7 +7,7 @@ import service
 
 ROOT = Path(service.__file__).parents[1]
 #: Lines of the scheduler's modules that `decide` imports, and those of them that are neither empty nor documentation.
-LINES, CODE = 3700, 2450
+LINES, CODE = 3650, 2400
 
 
 def imported(module: str, found: set[str]) -> set[str]:
