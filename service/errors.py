@@ -9,6 +9,7 @@ from pydantic_core import ErrorDetails
 from torchyard.api import FieldProblem
 from torchyard.quantities import format_size
 from torchyard.spec import error_messages
+from torchyard.worded import Worded
 
 DATABASE_AWAY = "The database does not answer now: try again in a moment."
 DATABASE_BUSY = "The database is busy: something else has held its lock for seconds, try again in a moment."
@@ -44,7 +45,13 @@ def field_problem(field: str, message: str) -> ProblemError:
 
 def not_found(what: str, name: object) -> ProblemError:
     """Something that does not exist, or not any more."""
-    return ProblemError("not-found", f"There is no {what} {str(name)[:100]!r}.")
+    code, template = nothing_named(what)
+    return ProblemError("not-found", Worded(code, template, name=str(name)[:100]))
+
+
+def nothing_named(what: str) -> tuple[str, str]:
+    """Return the code and the template of the message that there is no such thing of a name."""
+    return f"no-{what.replace(' ', '-')}", f"There is no {what} {{name!r}}."
 
 
 def of_database(error: Exception) -> ProblemError:

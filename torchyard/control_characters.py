@@ -3,6 +3,8 @@
 import re
 from typing import Final
 
+from torchyard.worded import Worded
+
 #: As a class of a regular expression: C0 and C1 controls but tab and newline, line and paragraph separators, and what
 #: sets the direction of writing.
 STEERING: Final = "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069"
@@ -13,5 +15,11 @@ def check_name(name: str) -> str:
     """Return the name; ValueError with the first character that does not belong in one."""
     found = _IN_NAME.search(name)
     if found is not None:
-        raise ValueError(f"contains the control character U+{ord(found[0]):04X}: leave it out")
+        raise ValueError(
+            Worded(
+                "control-character",
+                "contains the control character U+{character}: leave it out",
+                character=f"{ord(found[0]):04X}",
+            )
+        )
     return name

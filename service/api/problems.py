@@ -17,6 +17,7 @@ from service.errors import DISK_FULL, ProblemError, invalid, of_database
 from torchyard import problems
 from torchyard.api import FieldProblem
 from torchyard.spec import error_messages
+from torchyard.worded import Worded, parts
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -46,6 +47,7 @@ def body(error: ProblemError) -> dict[str, Any]:
         "title": kind.title,
         "status": kind.status,
         "detail": error.detail,
+        **parts(error.detail),
         "errors": [field.model_dump() for field in error.errors],
     }
 
@@ -74,7 +76,8 @@ def _from_validation(error: RequestValidationError) -> ProblemError:
 
 def _request_field(details: ErrorDetails) -> FieldProblem:
     if details["type"] == "json_invalid":
-        return FieldProblem(field="(body)", message=f"not valid JSON: {details.get('ctx', {}).get('error', '')}")
+        why = str(details.get("ctx", {}).get("error", ""))
+        return FieldProblem(field="(body)", message=Worded("no-json", "not valid JSON: {why}", why=why))
     place, *rest = details["loc"]
     field = ".".join(map(str, rest)) or ("(body)" if place == "body" else str(place))
     return FieldProblem(field=field, message=error_messages.message(details, None))

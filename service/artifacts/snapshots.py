@@ -20,6 +20,7 @@ from torchyard.api import MissingBlobs
 from torchyard.ids import JobId, new_id
 from torchyard.quantities import format_size
 from torchyard.wire import FileRef
+from torchyard.worded import Worded
 
 MAX_FILES = 20_000
 MAX_BYTES = 512 * 2**20
@@ -141,7 +142,14 @@ def announced_size(db: Database, snapshot_id: str, user_id: str, sha256: str) ->
         query = select(SnapshotFile.size).where(SnapshotFile.snapshot_id == snapshot_id, SnapshotFile.sha256 == sha256)
         size = tx.scalar(query.limit(1))
     if size is None:
-        raise not_found("file with this hash in the snapshot's manifest:", sha256)
+        raise ProblemError(
+            "not-found",
+            Worded(
+                "no-file-of-hash",
+                "There is no file with this hash in the snapshot's manifest: {sha256!r}.",
+                sha256=sha256[:100],
+            ),
+        )
     return size
 
 

@@ -14,6 +14,7 @@ from service.errors import ProblemError, field_problem, field_problems, invalid
 from torchyard.api import FieldProblem
 from torchyard.numbers import INT64
 from torchyard.spec import JobSpec
+from torchyard.worded import Worded
 
 YAML_TYPES = frozenset({"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"})
 JSON_TYPES = frozenset({"application/json", ""})
@@ -27,17 +28,22 @@ _NUMBER = re.compile(r"[0-9_:.+-]+")
 MAX_COMPLAINTS = 50
 
 
+_ALIASES = Worded("yaml-aliases", "aliases (*name) are not read here")
+_LONG_NUMBER = Worded("yaml-number", "no number is that long: put a text in quotes")
+
+
 def parse(raw: bytes, content_type: str) -> dict[str, Any]:
     """Return the mapping in a body; an ``invalid-request`` problem names line and column of what cannot be read."""
     kind = content_type.partition(";")[0].strip().lower()
     if kind not in YAML_TYPES | JSON_TYPES:
         raise ProblemError(
-            "unsupported-media-type", f"{kind!r} is not read here: send application/json or application/yaml."
+            "unsupported-media-type",
+            Worded("media-type", "{kind!r} is not read here: send application/json or application/yaml.", kind=kind),
         )
     text = _decode(raw)
     value = _yaml(text) if kind in YAML_TYPES else _json(text)
     if not isinstance(value, dict):
-        raise field_problem("(body)", f"must be a mapping of fields, such as {{name: …}}, not {_named(value)}")
+        raise field_problem("(body)", _no_mapping(value))
     check_values(value)
     return value
 
@@ -54,12 +60,18 @@ def _decode(raw: bytes) -> str:
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
-        raise field_problem("(body)", f"is not UTF-8 at byte {error.start}") from error
+        raise field_problem("(body)", Worded("no-utf8", "is not UTF-8 at byte {at}", at=error.start)) from error
 
 
-def _named(value: object) -> str:
-    names = {list: "a list", str: "a text", type(None): "nothing"}
-    return names.get(type(value), "a single value")
+def _no_mapping(value: object) -> Worded:
+    match value:
+        case list():
+            return Worded("body-list", "must be a mapping of fields, such as {{name: …}}, not a list")
+        case str():
+            return Worded("body-text", "must be a mapping of fields, such as {{name: …}}, not a text")
+        case None:
+            return Worded("body-nothing", "must be a mapping of fields, such as {{name: …}}, not nothing")
+    return Worded("body-value", "must be a mapping of fields, such as {{name: …}}, not a single value")
 
 
 def _refuse_constant(name: str) -> Any:
@@ -70,11 +82,11 @@ def _json(text: str) -> Any:
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
-        raise field_problem("(body)", f"line {error.lineno}, column {error.colno}: {error.msg}") from error
+        raise field_problem("(body)", _at(error.lineno, error.colno, error.msg)) from error
     except ValueError as error:
         raise field_problem("(body)", str(error)) from error
     except RecursionError as error:
-        raise field_problem("(body)", "is nested too deeply") from error
+        raise field_problem("(body)", Worded("nested", "is nested too deeply")) from error
 
 
 def _yaml(text: str) -> Any:
@@ -82,13 +94,17 @@ def _yaml(text: str) -> Any:
         _check_events(text)
         return yaml.load(text, Loader=yaml.CSafeLoader)
     except yaml.MarkedYAMLError as error:
-        raise field_problem("(body)", f"{_place(error.problem_mark)}{error.problem or error.context}") from error
+        raise field_problem("(body)", _placed(error.problem_mark, str(error.problem or error.context))) from error
     except (yaml.YAMLError, ValueError) as error:
         raise field_problem("(body)", str(error)[:500]) from error
 
 
-def _place(mark: Any) -> str:
-    return f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+def _placed(mark: Any, what: str) -> str:
+    return _at(mark.line + 1, mark.column + 1, what) if mark else what
+
+
+def _at(line: int, column: int, what: str) -> Worded:
+    return Worded("in-line", "line {line}, column {column}: {what}", line=line, column=column, what=what)
 
 
 def _check_events(text: str) -> None:
@@ -96,14 +112,16 @@ def _check_events(text: str) -> None:
     depth = 0
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
         if isinstance(event, yaml.AliasEvent):
-            raise field_problem("(body)", f"{_place(event.start_mark)}aliases (*name) are not read here")
+            raise field_problem("(body)", _placed(event.start_mark, _ALIASES))
         if (tag := getattr(event, "tag", None)) is not None:
-            raise field_problem("(body)", f"{_place(event.start_mark)}tags ({tag[:80]}) are not read here")
+            raise field_problem(
+                "(body)", _placed(event.start_mark, Worded("yaml-tags", "tags ({tag}) are not read here", tag=tag[:80]))
+            )
         if isinstance(event, yaml.ScalarEvent) and event.implicit[0] and _is_long_number(event.value):
-            raise field_problem("(body)", f"{_place(event.start_mark)}no number is that long: put a text in quotes")
+            raise field_problem("(body)", _placed(event.start_mark, _LONG_NUMBER))
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > MAX_DEPTH:
-            raise field_problem("(body)", f"{_place(event.start_mark)}nested too deeply")
+            raise field_problem("(body)", _placed(event.start_mark, Worded("too-deep", "nested too deeply")))
 
 
 def _is_long_number(text: str) -> bool:
@@ -121,11 +139,11 @@ def _faults(value: Any, path: str, depth: int) -> Iterator[tuple[str, str]]:
     if fault := _fault(value):
         yield path, fault
     elif isinstance(value, Mapping | list | tuple | set) and depth == 0:
-        yield path, "is nested too deeply"
+        yield path, Worded("nested", "is nested too deeply")
     elif isinstance(value, Mapping):
         for name, item in value.items():
             if fault := _fault(name):
-                yield path, f"has a name that {fault}"
+                yield path, Worded("wrong-key", "has a name that {fault}", fault=fault)
             else:
                 yield from _faults(item, f"{path}.{name}" if path else str(name), depth - 1)
     elif isinstance(value, list | tuple | set):
@@ -137,13 +155,13 @@ def _fault(value: Any) -> str | None:
     """Return the fault of a single value; None for those that hold others."""
     match value:
         case str() if "\0" in value or not _is_whole(value):
-            return "must not contain NUL or lone surrogates"
+            return Worded("nul", "must not contain NUL or lone surrogates")
         case bytes():
-            return "must be a text, not binary"
+            return Worded("binary", "must be a text, not binary")
         case int() if value not in INT64:
-            return "must fit into 64 bits"
+            return Worded("64-bits", "must fit into 64 bits")
         case float() if not math.isfinite(value):
-            return "must be a finite number"
+            return Worded("not-finite", "must be a finite number")
     return None
 
 

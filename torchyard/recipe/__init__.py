@@ -17,6 +17,7 @@ from torchyard.recipe.models import DigitsCnn, ModelNoun
 from torchyard.recipe.optim import Adam, OptimNoun
 from torchyard.recipe.schedule import Constant, ScheduleNoun
 from torchyard.recipe.strategies import Ddp, StrategyNoun
+from torchyard.worded import Worded
 
 
 class Recipe(RecipeOptions):
@@ -93,17 +94,35 @@ class Recipe(RecipeOptions):
     @model_validator(mode="after")
     def _batch(self) -> Self:
         if self.global_batch_size is not None and "batch_size" in self.model_fields_set:
-            raise ValueError("batch_size and global_batch_size exclude each other: keep one of them")
+            raise ValueError(
+                Worded("two-batch-sizes", "batch_size and global_batch_size exclude each other: keep one of them")
+            )
         if self.global_batch_size is not None and self.global_batch_size % self.accumulate:
-            raise ValueError(f"accumulate ({self.accumulate}) must divide global_batch_size ({self.global_batch_size})")
+            raise ValueError(
+                Worded(
+                    "accumulate-divides",
+                    "accumulate ({accumulate}) must divide global_batch_size ({global_batch_size})",
+                    accumulate=self.accumulate,
+                    global_batch_size=self.global_batch_size,
+                )
+            )
         return self
 
     @model_validator(mode="after")
     def _algorithms(self) -> Self:
         if self.deterministic and self.cudnn_benchmark:
-            raise ValueError("cudnn_benchmark chooses by time, which no run repeats: leave it out, or deterministic")
+            raise ValueError(
+                Worded(
+                    "benchmark-deterministic",
+                    "cudnn_benchmark chooses by time, which no run repeats: leave it out, or deterministic",
+                )
+            )
         if self.compile and self.activation_checkpointing:
-            raise ValueError("compile and activation_checkpointing exclude each other: keep one of them")
+            raise ValueError(
+                Worded(
+                    "compile-checkpointing", "compile and activation_checkpointing exclude each other: keep one of them"
+                )
+            )
         return self
 
     @model_validator(mode="after")
@@ -111,5 +130,11 @@ class Recipe(RecipeOptions):
         self.model.check(self.data)
         self.strategy.check(self)
         if self.schedule.warmup >= self.epochs:
-            raise ValueError(f"schedule.warmup ({self.schedule.warmup:g} epochs) must be less than epochs")
+            raise ValueError(
+                Worded(
+                    "warmup-epochs",
+                    "schedule.warmup ({warmup} epochs) must be less than epochs",
+                    warmup=f"{self.schedule.warmup:g}",
+                )
+            )
         return self

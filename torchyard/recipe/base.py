@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Union
 from pydantic import BeforeValidator, ConfigDict, Field
 
 from torchyard.described import Described
+from torchyard.worded import Param, Worded
 
 Fraction = Annotated[float, Field(ge=0, lt=1)]
 Rate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -41,9 +42,16 @@ def named(*kinds: type[RecipeOptions], synonyms: Mapping[str, str] | None = None
             return value
         given = {"name": value} if isinstance(value, str) else value
         if not isinstance(given, dict):
-            raise ValueError(f"give a name ({', '.join(names)}), or {{name: {names[0]}, option: value}}")
+            raise ValueError(
+                Worded(
+                    "noun-form",
+                    "give a name ({names}), or {{name: {first}, option: value}}",
+                    names=tuple(names),
+                    first=names[0],
+                )
+            )
         if "name" not in given:
-            raise ValueError(f"its name is missing: add name: {_one_of(names)}")
+            raise ValueError(Worded("noun-name", "its name is missing: add name: {others} or {last}", **_one_of(names)))
         if given["name"] not in names:
             raise ValueError(_unknown(str(given["name"]), names, synonyms or {}))
         return given
@@ -61,17 +69,24 @@ def _requires(kind: type[RecipeOptions]) -> bool:
     return any(field.is_required() for field in kind.model_fields.values())
 
 
-def _unknown(name: str, names: list[str], synonyms: Mapping[str, str]) -> str:
+def _unknown(name: str, names: list[str], synonyms: Mapping[str, str]) -> Worded:
     meant = {**{_plain(each): each for each in names}, **synonyms}
     near = difflib.get_close_matches(name, names, n=1)
     suggested = meant.get(_plain(name)) or (near[0] if near else None)
-    hint = f" Did you mean {suggested}?" if suggested else ""
-    return f"{name!r} is not known here: choose {_one_of(names)}.{hint}"
+    if suggested:
+        return Worded(
+            "similar-noun",
+            "{name!r} is not known here: choose {others} or {last}. Did you mean {suggested}?",
+            name=name,
+            suggested=suggested,
+            **_one_of(names),
+        )
+    return Worded("unknown-noun", "{name!r} is not known here: choose {others} or {last}.", name=name, **_one_of(names))
 
 
 def _plain(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
-def _one_of(names: list[str]) -> str:
-    return f"{', '.join(names[:-1])} or {names[-1]}"
+def _one_of(names: list[str]) -> dict[str, Param]:
+    return {"others": tuple(names[:-1]), "last": names[-1]}

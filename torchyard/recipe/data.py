@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, JsonValue, model_validator
 
 from torchyard.recipe.base import Count, Decay, RecipeOptions, Target, named
+from torchyard.worded import Worded
 
 Samples = Annotated[int, Field(ge=1, le=10_000_000)]
 #: One number for each channel, or one for all of them.
@@ -120,9 +121,17 @@ class Images(DataOptions):
         for field in ("mean", "std"):
             count = len(getattr(self, field))
             if count not in {1, self.channels}:
-                raise ValueError(f"{field} has {count} values, but the images {self.channels} channel(s): give as many")
+                raise ValueError(
+                    Worded(
+                        "spread-channels",
+                        "{field} has {count} values, but the images {channels} channel(s): give as many",
+                        field=field,
+                        count=count,
+                        channels=self.channels,
+                    )
+                )
         if self.crop_scale[0] > self.crop_scale[1]:
-            raise ValueError("crop_scale: the least share must not be above the largest")
+            raise ValueError(Worded("crop-scale", "crop_scale: the least share must not be above the largest"))
         return self
 
 

@@ -6,6 +6,7 @@ from pydantic import Field, JsonValue
 
 from torchyard.recipe.base import Count, Fraction, RecipeOptions, Target, named
 from torchyard.recipe.data import DataOptions
+from torchyard.worded import Worded
 
 Weights = Literal["none", "imagenet"]
 
@@ -32,25 +33,47 @@ class ModelOptions(RecipeOptions):
         if data.sample_shape is not None and self.least_side:
             self._check_image(data, data.sample_shape)
 
-    def _other_kind(self, data: DataOptions) -> str:
-        here, there = ("pixel", "sample") if self.segments else ("sample", "pixel")
-        mend = "deeplabv3_resnet101 or tiny_segmenter" if data.segments else "resnet, or data: voc"
-        return (
-            f"model {_name(self)} answers one class for each {here}, but data {_name(data)} has one for each {there}: "
-            f"take model: {mend}"
+    def _other_kind(self, data: DataOptions) -> Worded:
+        if data.segments:
+            return Worded(
+                "data-of-pixels",
+                "model {model} answers one class for each sample, but data {data} has one for each pixel: "
+                "take model: deeplabv3_resnet101 or tiny_segmenter",
+                model=_name(self),
+                data=_name(data),
+            )
+        return Worded(
+            "data-of-samples",
+            "model {model} answers one class for each pixel, but data {data} has one for each sample: "
+            "take model: resnet, or data: voc",
+            model=_name(self),
+            data=_name(data),
         )
 
     def _check_image(self, data: DataOptions, shape: tuple[int, ...]) -> None:
         least = self.least_side
         if len(shape) != 3 or min(shape[1:]) < least:
             raise ValueError(
-                f"model {_name(self)} needs images of at least {least} by {least}, but data.shape is {list(shape)}: "
-                "give channels, height, width (or a larger data.size), or take model: mlp"
+                Worded(
+                    "image-size",
+                    "model {model} needs images of at least {least} by {least}, but data.shape is {shape}: give "
+                    "channels, height, width (or a larger data.size), or take model: mlp",
+                    model=_name(self),
+                    least=least,
+                    shape=str(list(shape)),
+                )
             )
         if self.colours not in {None, shape[0]}:
             raise ValueError(
-                f"model {_name(self)} needs images of {self.colours} channels, but those of data {_name(data)} have "
-                f"{shape[0]}: take model: mnist_cnn or digits_cnn"
+                Worded(
+                    "image-channels",
+                    "model {model} needs images of {colours} channels, but those of data {data} have {channels}: "
+                    "take model: mnist_cnn or digits_cnn",
+                    model=_name(self),
+                    colours=self.colours,
+                    data=_name(data),
+                    channels=shape[0],
+                )
             )
 
 

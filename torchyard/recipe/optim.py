@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from torchyard.recipe.base import Decay, Fraction, Rate, RecipeOptions, named
+from torchyard.worded import Worded
 
 
 class Adam(RecipeOptions):
@@ -48,7 +49,7 @@ class Sgd(RecipeOptions):
     @model_validator(mode="after")
     def _nesterov(self) -> Self:
         if self.nesterov and not self.momentum:
-            raise ValueError("nesterov needs a momentum above 0")
+            raise ValueError(Worded("nesterov-momentum", "nesterov needs a momentum above 0"))
         return self
 
 

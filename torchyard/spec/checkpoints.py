@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field, field_validator
 from torchyard.control_characters import check_name
 from torchyard.quantities import Interval
 from torchyard.spec.base import Model
+from torchyard.worded import Worded
 
 
 class KeepBest(Model):
@@ -49,6 +50,11 @@ class Resume(Model):
             for found in re.findall(r"\{\w*\}", word):
                 if found != CHECKPOINT_PLACEHOLDER:
                     raise ValueError(
-                        f"{found} is no placeholder: write {CHECKPOINT_PLACEHOLDER}, the only one there is"
+                        Worded(
+                            "placeholder",
+                            "{found} is no placeholder: write {placeholder}, the only one there is",
+                            found=found,
+                            placeholder=CHECKPOINT_PLACEHOLDER,
+                        )
                     )
         return args

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from torchyard.spec.base import word
+from torchyard.worded import Worded
 
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 #: Names that belong to the launcher; a spec that sets them would escape its allocation.
@@ -66,10 +67,19 @@ def _words(given: Any) -> Any:
             given = shlex.split(given)
         except ValueError as error:
             raise ValueError(
-                f"{given!r} cannot be split into words ({error}): write a list, [program, argument]"
+                Worded(
+                    "command-quotes",
+                    "{given!r} cannot be split into words ({error}): write a list, [program, argument]",
+                    given=given,
+                    error=str(error),
+                )
             ) from None
         if shells := SHELL_WORDS.intersection(given):
-            raise ValueError(f"no shell reads {min(shells)} here: write [sh, -c, 'all of it in quotes']")
+            raise ValueError(
+                Worded(
+                    "shell-words", "no shell reads {word} here: write [sh, -c, 'all of it in quotes']", word=min(shells)
+                )
+            )
     return [word(each) for each in given] if isinstance(given, list | tuple) else given
 
 
@@ -80,13 +90,35 @@ def size_on_stack(words: Iterable[str]) -> int:
 
 def _startable(command: tuple[str, ...]) -> tuple[str, ...]:
     """Refuse what the kernel would start no program with; the words are a list in a file then."""
-    mend = "write them to a file in the code folder and give its name"
     if len(command) > MAX_WORDS:
-        raise ValueError(f"{len(command)} words are more than the {MAX_WORDS} that a program is started with: {mend}")
+        raise ValueError(
+            Worded(
+                "many-words",
+                "{count} words are more than the {most} that a program is started with: write them to a file in the "
+                "code folder and give its name",
+                count=len(command),
+                most=MAX_WORDS,
+            )
+        )
     if any(size_on_stack([each]) - _WORD_COST > MAX_WORD for each in command):
-        raise ValueError(f"a word is longer than the {MAX_WORD} bytes that the kernel takes: {mend}")
+        raise ValueError(
+            Worded(
+                "long-word",
+                "a word is longer than the {most} bytes that the kernel takes: write them to a file in the code "
+                "folder and give its name",
+                most=MAX_WORD,
+            )
+        )
     if (size := size_on_stack(command)) > MAX_WORDS_BYTES:
-        raise ValueError(f"the words need {size} bytes of the {MAX_WORDS_BYTES} that a program is started with: {mend}")
+        raise ValueError(
+            Worded(
+                "long-command",
+                "the words need {size} bytes of the {most} that a program is started with: write them to a file in "
+                "the code folder and give its name",
+                size=size,
+                most=MAX_WORDS_BYTES,
+            )
+        )
     return command
 
 

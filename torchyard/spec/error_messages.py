@@ -2,51 +2,63 @@
 
 import difflib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
 from torchyard.spec.base import NAME
+from torchyard.worded import Worded, of_error, placeholders
 
-_WHOLE = "{given} is not a whole number: write one, such as 2"
-_NUMBER = "{given} is not a number: write one, such as 0.5"
-_TEXT = "{given} is not text: put it in quotes"
-_LIST = "{given} is not a list: write [{bare}]"
-_NAME = "{given} is not a name: take letters, digits, '.', '_' and '-', a letter or digit first, at most 63 of them"
-#: pydantic's kinds of errors in the words of somebody who has never seen Python.
-_WORDS = {
+_WHOLE = ("whole-number", "{given} is not a whole number: write one, such as 2")
+_NUMBER = ("number", "{given} is not a number: write one, such as 0.5")
+_FLAG = ("flag", "{given} is neither true nor false: write one of them")
+_TEXT = ("text", "{given} is not text: put it in quotes")
+_LIST = ("list", "{given} is not a list: write [{bare}]")
+_MODEL = ("fields", "{given} is not a mapping: write `{field}: {{…}}` with some of {fields}")
+_CHOICE = ("choice", "{given} is not known here: take {expected}")
+_TIME = ("time", "{given} is no time: write it as 2026-11-23T09:00Z")
+_NAME = (
+    "name",
+    "{given} is not a name: take letters, digits, '.', '_' and '-', a letter or digit first, at most 63 of them",
+)
+#: pydantic's kinds of errors in the words of somebody who has never seen Python, each with its code.
+_KINDS = {
     "int_type": _WHOLE,
     "int_parsing": _WHOLE,
     "int_from_float": _WHOLE,
-    "int_parsing_size": "{given} is too large",
+    "int_parsing_size": ("too-large", "{given} is too large"),
     "float_type": _NUMBER,
     "float_parsing": _NUMBER,
-    "finite_number": "{given} must be a finite number",
-    "bool_type": "{given} is neither true nor false: write one of them",
-    "bool_parsing": "{given} is neither true nor false: write one of them",
+    "finite_number": ("finite", "{given} must be a finite number"),
+    "bool_type": _FLAG,
+    "bool_parsing": _FLAG,
     "string_type": _TEXT,
-    "string_pattern_mismatch": "{given} has not the form that is needed here, {pattern}",
-    "string_too_short": "{given} is too short: at least {min_length} characters",
-    "string_too_long": "is too long: at most {max_length} characters",
+    "string_pattern_mismatch": ("pattern", "{given} has not the form that is needed here, {pattern}"),
+    "string_too_short": ("too-short", "{given} is too short: at least {min_length} characters"),
+    "string_too_long": ("too-long", "is too long: at most {max_length} characters"),
     "tuple_type": _LIST,
     "list_type": _LIST,
-    "dict_type": "{given} is not a mapping: write `{field}: {{NAME: value}}`",
-    "model_type": "{given} is not a mapping: write `{field}: {{…}}` with some of {fields}",
-    "model_attributes_type": "{given} is not a mapping: write `{field}: {{…}}` with some of {fields}",
-    "too_short": "holds too little: at least {min_length}",
-    "too_long": "holds too much: at most {max_length}",
-    "enum": "{given} is not known here: take {expected}",
-    "literal_error": "{given} is not known here: take {expected}",
-    "greater_than": "{given} is too small: it must be greater than {gt}",
-    "greater_than_equal": "{given} is too small: the least is {ge}",
-    "less_than": "{given} is too large: it must be less than {lt}",
-    "less_than_equal": "{given} is too large: the most is {le}",
-    "datetime_from_date_parsing": "{given} is no time: write it as 2026-11-23T09:00Z",
-    "datetime_parsing": "{given} is no time: write it as 2026-11-23T09:00Z",
-    "timezone_aware": "{given} has no time zone: write it as 2026-11-23T09:00Z",
+    "dict_type": ("mapping", "{given} is not a mapping: write `{field}: {{NAME: value}}`"),
+    "model_type": _MODEL,
+    "model_attributes_type": _MODEL,
+    "too_short": ("too-few", "holds too little: at least {min_length}"),
+    "too_long": ("too-many", "holds too much: at most {max_length}"),
+    "enum": _CHOICE,
+    "literal_error": _CHOICE,
+    "greater_than": ("greater-than", "{given} is too small: it must be greater than {gt}"),
+    "greater_than_equal": ("at-least", "{given} is too small: the least is {ge}"),
+    "less_than": ("less-than", "{given} is too large: it must be less than {lt}"),
+    "less_than_equal": ("at-most", "{given} is too large: the most is {le}"),
+    "datetime_from_date_parsing": _TIME,
+    "datetime_parsing": _TIME,
+    "timezone_aware": ("time-zone", "{given} has no time zone: write it as 2026-11-23T09:00Z"),
+    # Of our own types, by `Discriminator`.
+    "values": ("values", "give a list of values, or range, uniform, loguniform or integer with two numbers"),
 }
+#: All of them, by their codes.
+TEMPLATES: Mapping[str, str] = dict([*_KINDS.values(), _NAME])
 _SHOWN = 60
 _LISTED = 8
 
@@ -56,26 +68,30 @@ def message(error: ErrorDetails, model: type[BaseModel] | None) -> str:
     if error["type"] == "extra_forbidden":
         return _suggest(str(error["loc"][-1]), _fields_at(model, error["loc"][:-1]))
     if error["type"] == "missing":
-        return "required, but absent: add it"
-    if error["type"] in _WORDS:
+        return Worded("missing", "required, but absent: add it")
+    if error["type"] in _KINDS:
         return _worded(error, model)
-    return error["msg"].removeprefix("Value error, ")
+    if error["type"] == "value_error":
+        return of_error(error["ctx"]["error"])
+    return error["msg"]
 
 
-def _worded(error: ErrorDetails, model: type[BaseModel] | None) -> str:
+def _worded(error: ErrorDetails, model: type[BaseModel] | None) -> Worded:
     context = {name: _plain(value) for name, value in error.get("ctx", {}).items()}
-    words = _NAME if context.get("pattern") == f"^{NAME}$" else _WORDS[error["type"]]
+    code, template = _NAME if context.get("pattern") == f"^{NAME}$" else _KINDS[error["type"]]
     given = error["input"]
-    bare = given if isinstance(given, str | int | float) and len(str(given)) < _SHOWN else "a, b"
+    bare = str(given) if isinstance(given, str | int | float) and len(str(given)) < _SHOWN else "a, b"
     known = list(_fields_at(model, error["loc"]))
     fields = ", ".join([*known[:_LISTED], *["and others"] * (len(known) > _LISTED)])
-    return words.format(
-        given=_shown(given), bare=bare, field=error["loc"][-1] if error["loc"] else "", fields=fields, **context
-    )
+    field = str(error["loc"][-1]) if error["loc"] else ""
+    params = {"given": _shown(given), "bare": bare, "field": field, "fields": fields, **context}
+    return Worded(code, template, **{name: params[name] for name in placeholders(template)})
 
 
-def _plain(value: Any) -> Any:
-    return f"{value:g}" if isinstance(value, float) else value
+def _plain(value: Any) -> str | int:
+    if isinstance(value, int):
+        return value
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _shown(given: Any) -> str:
@@ -89,9 +105,11 @@ def _shown(given: Any) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
-def _suggest(name: str, known: Iterable[str]) -> str:
+def _suggest(name: str, known: Iterable[str]) -> Worded:
     close = difflib.get_close_matches(name, list(known), n=1)
-    return f"unknown field; did you mean {close[0]}?" if close else "unknown field: leave it out"
+    if close:
+        return Worded("similar-field", "unknown field; did you mean {near}?", near=close[0])
+    return Worded("unknown-field", "unknown field: leave it out")
 
 
 def _fields_at(model: type[BaseModel] | None, path: Sequence[int | str]) -> Iterable[str]:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pydantic import model_validator
 
 from torchyard.recipe.base import RecipeOptions
+from torchyard.worded import Worded
 
 if TYPE_CHECKING:
     from torchyard.recipe import Recipe
@@ -21,7 +22,7 @@ class StrategyOptions(RecipeOptions):
     def _refuse(cls, given: Any) -> Any:
         for name, reason in cls.refused.items():
             if isinstance(given, dict) and name in given:
-                raise ValueError(f"{name} is not taken: {reason}")
+                raise ValueError(Worded("option-not-taken", "{name} is not taken: {reason}", name=name, reason=reason))
         return given
 
     whole_gradients: ClassVar[bool] = True
@@ -32,11 +33,22 @@ class StrategyOptions(RecipeOptions):
     def check(self, recipe: "Recipe") -> None:
         """Raise ValueError with the mend where other keys of the recipe do not go with it."""
         if recipe.precision == "fp16" and not self.whole_gradients:
-            raise ValueError(f"precision fp16 is not for strategy {self._name}: take bf16, single, dp or ddp")
+            raise ValueError(
+                Worded(
+                    "fp16-strategy",
+                    "precision fp16 is not for strategy {strategy}: take bf16, single, dp or ddp",
+                    strategy=self._name,
+                )
+            )
         if self.cuts and recipe.model.layered is False:
             raise ValueError(
-                f"strategy {self._name} cuts the model into layers, but model {recipe.model.name} is no sequence of "
-                "them: take strategy: ddp or fsdp, or another model"
+                Worded(
+                    "layers",
+                    "strategy {strategy} cuts the model into layers, but model {model} is no sequence of them: take "
+                    "strategy: ddp or fsdp, or another model",
+                    strategy=self._name,
+                    model=recipe.model.name,
+                )
             )
 
     def check_ranks(self, ranks: int) -> None:
@@ -77,7 +89,14 @@ class OneProcess(StrategyOptions):
 
     def check_ranks(self, ranks: int) -> None:
         if ranks > 1:
-            raise ValueError(f"strategy {self._name} is one process, but {ranks} were started: take strategy: ddp")
+            raise ValueError(
+                Worded(
+                    "one-process",
+                    "strategy {strategy} is one process, but {ranks} were started: take strategy: ddp",
+                    strategy=self._name,
+                    ranks=ranks,
+                )
+            )
 
     @property
     def spans_nodes(self) -> bool:

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from torchyard.recipe.base import Count
 from torchyard.recipe.strategies.base import StrategyOptions
+from torchyard.worded import Worded
 
 if TYPE_CHECKING:
     from torchyard.recipe import Recipe
@@ -27,16 +28,27 @@ class ModelParallel(StrategyOptions):
     def processes(self, devices: int) -> int:
         if devices % self.data_parallel or devices // self.data_parallel < 2:
             raise ValueError(
-                f"recipe.strategy model_parallel with data_parallel {self.data_parallel} needs at least two devices "
-                f"for each replica, but resources.gpus is {devices}: take {2 * self.data_parallel}"
+                Worded(
+                    "replica-devices",
+                    "recipe.strategy model_parallel with data_parallel {data_parallel} needs at least two devices "
+                    "for each replica, but resources.gpus is {devices}: take {needed}",
+                    data_parallel=self.data_parallel,
+                    devices=devices,
+                    needed=2 * self.data_parallel,
+                )
             )
         return self.data_parallel
 
     def check_ranks(self, ranks: int) -> None:
         if ranks % self.data_parallel:
             raise ValueError(
-                f"strategy model_parallel has data_parallel {self.data_parallel}, but {ranks} processes were started: "
-                "start one for each replica"
+                Worded(
+                    "replica-ranks",
+                    "strategy model_parallel has data_parallel {data_parallel}, but {ranks} processes were started: "
+                    "start one for each replica",
+                    data_parallel=self.data_parallel,
+                    ranks=ranks,
+                )
             )
 
     def devices_per_process(self, there: int | None) -> int:
@@ -66,7 +78,15 @@ class Pipeline(StrategyOptions):
         if recipe.global_batch_size is not None:
             size, name = recipe.global_batch_size // recipe.accumulate, "global_batch_size / accumulate"
         if size % self.microbatches:
-            raise ValueError(f"strategy.microbatches ({self.microbatches}) must divide {name} ({size})")
+            raise ValueError(
+                Worded(
+                    "microbatches-divide",
+                    "strategy.microbatches ({microbatches}) must divide {name} ({size})",
+                    microbatches=self.microbatches,
+                    name=name,
+                    size=size,
+                )
+            )
 
     def pass_size(self, batch_size: int, processes: int, devices: int) -> int:  # noqa: ARG002 (one share)
         return batch_size
@@ -74,14 +94,24 @@ class Pipeline(StrategyOptions):
     def check_ranks(self, ranks: int) -> None:
         if self.schedule == "1f1b" and self.microbatches < ranks:
             raise ValueError(
-                f"strategy.schedule 1f1b needs a microbatch for each of {ranks} stages: raise strategy.microbatches"
+                Worded(
+                    "microbatches-stages",
+                    "strategy.schedule 1f1b needs a microbatch for each of {ranks} stages: raise strategy.microbatches",
+                    ranks=ranks,
+                )
             )
         rounds = max(1, self.microbatches // ranks)
         if self.schedule == "interleaved" and self.microbatches % rounds:
             raise ValueError(
-                f"strategy.schedule interleaved passes {self.microbatches} microbatches in {rounds} rounds over "
-                f"{ranks} ranks, which does not come out even: take strategy.microbatches "
-                f"{rounds * (self.microbatches // rounds + 1)}"
+                Worded(
+                    "microbatches-rounds",
+                    "strategy.schedule interleaved passes {microbatches} microbatches in {rounds} rounds over "
+                    "{ranks} ranks, which does not come out even: take strategy.microbatches {even}",
+                    microbatches=self.microbatches,
+                    rounds=rounds,
+                    ranks=ranks,
+                    even=rounds * (self.microbatches // rounds + 1),
+                )
             )
 
 
@@ -102,8 +132,13 @@ class Fsdp(StrategyOptions):
     def check_ranks(self, ranks: int) -> None:
         if ranks % self.tensor_parallel:
             raise ValueError(
-                f"strategy.tensor_parallel is {self.tensor_parallel}, but {ranks} processes do not divide into groups "
-                "of that size: change one of them"
+                Worded(
+                    "tensor-parallel-groups",
+                    "strategy.tensor_parallel is {tensor_parallel}, but {ranks} processes do not divide into groups "
+                    "of that size: change one of them",
+                    tensor_parallel=self.tensor_parallel,
+                    ranks=ranks,
+                )
             )
 
 
@@ -120,5 +155,9 @@ class TensorParallel(StrategyOptions):
     def check_ranks(self, ranks: int) -> None:
         if ranks < 2:
             raise ValueError(
-                "strategy tensor_parallel needs at least two ranks: take strategy: single for one, or resources.gpus 2"
+                Worded(
+                    "tensor-parallel-ranks",
+                    "strategy tensor_parallel needs at least two ranks: take strategy: single for one, or "
+                    "resources.gpus 2",
+                )
             )

@@ -6,9 +6,13 @@ from pydantic import Field, model_validator
 
 from torchyard.recipe.base import Count
 from torchyard.recipe.strategies.base import OneProcess, StrategyOptions
+from torchyard.worded import Worded
 
 if TYPE_CHECKING:
     from torchyard.recipe import Recipe
+
+
+_LOCAL_RANK = Worded("ddp-device", "one process has one device, that of LOCAL_RANK")
 
 
 class Single(OneProcess):
@@ -19,7 +23,11 @@ class Single(OneProcess):
 
     def processes(self, devices: int) -> int:
         if devices > 1:
-            raise ValueError("recipe.strategy single is one process: take resources.gpus 1 or strategy: ddp")
+            raise ValueError(
+                Worded(
+                    "single-process", "recipe.strategy single is one process: take resources.gpus 1 or strategy: ddp"
+                )
+            )
         return 1
 
 
@@ -27,10 +35,15 @@ class Dp(OneProcess):
     """DataParallel: one process scatters each batch over its devices, replicates the model and gathers the outputs."""
 
     refused: ClassVar[dict[str, str]] = {
-        "dim": "samples lie along the first dimension of every batch, and are scattered along it",
-        "output_device": "outputs are gathered on the first device, where the targets are: give it less by "
-        "first_device_batch, or gather losses alone by loss_in_model",
-        "device_ids": "the replicas are on the job's devices, all of them or the first `devices`",
+        "dim": Worded("dp-dim", "samples lie along the first dimension of every batch, and are scattered along it"),
+        "output_device": Worded(
+            "dp-output-device",
+            "outputs are gathered on the first device, where the targets are: give it less by first_device_batch, "
+            "or gather losses alone by loss_in_model",
+        ),
+        "device_ids": Worded(
+            "dp-device-ids", "the replicas are on the job's devices, all of them or the first `devices`"
+        ),
     }
 
     name: Literal["dp"] = "dp"
@@ -45,9 +58,17 @@ class Dp(OneProcess):
     def check(self, recipe: "Recipe") -> None:
         super().check(recipe)
         if recipe.global_batch_size is not None and self.first_device_batch is not None:
-            raise ValueError("strategy.first_device_batch needs batch_size, the share of the other devices")
+            raise ValueError(
+                Worded(
+                    "first-device-batch", "strategy.first_device_batch needs batch_size, the share of the other devices"
+                )
+            )
         if recipe.compile:
-            raise ValueError("compile is not for strategy dp, whose copies cannot be compiled: take ddp or single")
+            raise ValueError(
+                Worded(
+                    "compile-dp", "compile is not for strategy dp, whose copies cannot be compiled: take ddp or single"
+                )
+            )
 
     def devices_per_process(self, there: int | None) -> int:
         return self.devices or there or 2
@@ -78,13 +99,23 @@ class ParameterServer(StrategyOptions):
     def check(self, recipe: "Recipe") -> None:
         super().check(recipe)
         if self.asynchronous and recipe.ema_decay is not None:
-            raise ValueError("ema_decay needs workers with equal weights: leave it out, or strategy.async")
+            raise ValueError(
+                Worded(
+                    "ema-equal-weights", "ema_decay needs workers with equal weights: leave it out, or strategy.async"
+                )
+            )
 
     def check_ranks(self, ranks: int) -> None:
         if ranks <= self.servers:
             raise ValueError(
-                f"strategy parameter_server has {self.servers} server(s) and no worker among {ranks} process(es): "
-                f"start {self.servers + 1} or more"
+                Worded(
+                    "servers-workers",
+                    "strategy parameter_server has {servers} server(s) and no worker among {ranks} process(es): "
+                    "start {least} or more",
+                    servers=self.servers,
+                    ranks=ranks,
+                    least=self.servers + 1,
+                )
             )
 
     def processes(self, devices: int) -> int:
@@ -113,9 +144,9 @@ class Ddp(StrategyOptions):
     """DistributedDataParallel: a replica on each rank, gradients averaged during backward."""
 
     refused: ClassVar[dict[str, str]] = {
-        "dim": "one process has one device, so nothing is scattered",
-        "output_device": "one process has one device, that of LOCAL_RANK",
-        "device_ids": "one process has one device, that of LOCAL_RANK",
+        "dim": Worded("ddp-dim", "one process has one device, so nothing is scattered"),
+        "output_device": _LOCAL_RANK,
+        "device_ids": _LOCAL_RANK,
     }
 
     name: Literal["ddp"] = "ddp"
@@ -140,13 +171,24 @@ class Ddp(StrategyOptions):
     @model_validator(mode="after")
     def _compression(self) -> Self:
         if self.hook == "powersgd" and self.static_graph:
-            raise ValueError("hook powersgd cannot be resumed with static_graph: leave one of them out")
+            raise ValueError(
+                Worded(
+                    "powersgd-static-graph", "hook powersgd cannot be resumed with static_graph: leave one of them out"
+                )
+            )
         return self
 
     def check(self, recipe: "Recipe") -> None:
         super().check(recipe)
         if recipe.precision == "fp16" and self.hook == "powersgd":
             # One gradient that overflows would stay in what PowerSGD carries over to the next steps.
-            raise ValueError("precision fp16 is not for strategy.hook powersgd: take bf16 or another hook")
+            raise ValueError(
+                Worded("powersgd-fp16", "precision fp16 is not for strategy.hook powersgd: take bf16 or another hook")
+            )
         if self.static_graph and recipe.accumulate > 1:
-            raise ValueError("strategy.static_graph fails with accumulate above 1 (PyTorch): leave one of them out")
+            raise ValueError(
+                Worded(
+                    "static-graph-accumulate",
+                    "strategy.static_graph fails with accumulate above 1 (PyTorch): leave one of them out",
+                )
+            )

@@ -1,6 +1,7 @@
 import { t } from "@lingui/core/macro";
 import createClient from "openapi-fetch";
 
+import { inLanguage } from "../lib/refusals";
 import { outageMiddleware } from "./outage";
 import type { paths } from "./schema";
 
@@ -25,7 +26,7 @@ export class ApiError extends Error {
 export async function unwrap<T>(answer: Promise<{ data?: T; error?: unknown; response: Response }>): Promise<T> {
   const { data, error, response } = await answer;
   if (response.ok) return data as T;
-  throw problem(response.status, error);
+  throw problem(response.status, await inLanguage(error));
 }
 
 /** An error from problem details of any shape. */
@@ -58,7 +59,7 @@ export async function fetchBytes(address: string, signal?: AbortSignal): Promise
 
 async function fetched(address: string, signal?: AbortSignal): Promise<Response> {
   const answer = await fetch(address, signal && { signal });
-  if (!answer.ok) throw problem(answer.status, await answer.json().catch(() => null));
+  if (!answer.ok) throw problem(answer.status, await inLanguage(await answer.json().catch(() => null)));
   return answer;
 }
 
@@ -68,7 +69,7 @@ export function isUnauthorized(error: unknown): boolean {
 
 /** Words for a person about any error, a lost connection included. */
 export function explain(error: unknown): string {
-  if (error instanceof ApiError) return [error.message, ...error.fields.map((one) => one.message)].join(" ");
+  if (error instanceof ApiError) return error.message;
   if (error instanceof TypeError) return t`The service does not answer. It is tried again.`;
   return error instanceof Error ? error.message : String(error);
 }
