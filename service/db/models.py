@@ -288,6 +288,10 @@ class NodeLink(Base):
     measured_us: Mapped[int]
 
 
+#: Condition of a job that waits and has had an attempt. Its words are those of an index.
+WAITS_AGAIN = text("state = 'queued' AND attempt > 0")
+
+
 class Job(Base):
     __tablename__ = "jobs"
     id: Mapped[JobId] = mapped_column(primary_key=True)
@@ -368,6 +372,13 @@ class Job(Base):
         Index("ix_jobs_project_code", "project", "code"),
         # How long the jobs that started in a week had waited.
         Index("ix_jobs_started_us", "started_us", "eligible_us", "created_us"),
+        # Those of a long queue that can have metrics: few.
+        Index(
+            "ix_jobs_waits_again",
+            *("state", "attempt", "number"),  # all of the condition, or SQLite prefers the index of all that wait
+            sqlite_where=WAITS_AGAIN,
+            postgresql_where=WAITS_AGAIN,
+        ),
     )
 
 

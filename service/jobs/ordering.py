@@ -4,7 +4,7 @@ import base64
 import binascii
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -23,14 +23,14 @@ from sqlalchemy import (
     union_all,
 )
 
-from service.db.models import Job, MetricSeries, User
+from service.db.models import WAITS_AGAIN, Job, MetricSeries, User
 from service.db.records.jobs import JobVersion
 from service.errors import field_problem
 from service.identity.callers import Caller
 from service.jobs import find, metric_filter
 from service.jobs.versions import COLUMNS
 from torchyard.spec import PRIORITY_RANK
-from torchyard.states import JobState
+from torchyard.states import JOB_FINAL, JobState
 
 Column = Literal["name", "user", "priority", "duration"]
 #: Words before a metric's name, with the value that each means.
@@ -156,11 +156,12 @@ def _by_metric(
     """Return numbers and values of the jobs that have one, from an index in their order, then those of the others."""
     value, has_it = metric_filter.value_in(order.metric, order.which)
     most, found, passed = span.limit + 1, list[Any](), 0
-    if after is None or after.value is not None:
+    having = filters if filters.among is not None else replace(filters, among=_with_attempts(tx, filters))
+    if (after is None or after.value is not None) and having.among != []:
         query = select(Job.number, value.label("value")).join(MetricSeries, MetricSeries.number == Job.number)
-        query = _of_jobs(query.where(has_it, value.is_not(None)), caller, filters)
-        if filters.among is not None:
-            query = query.where(MetricSeries.number.in_(filters.among))
+        query = _of_jobs(query.where(has_it, value.is_not(None)), caller, having)
+        if having.among is not None:
+            query = query.where(MetricSeries.number.in_(having.among))
         found += tx.execute(_part(query, value, order, after, most, span.offset))
         passed = span.offset
         if passed and not found:
@@ -175,6 +176,21 @@ def _by_metric(
         others = others.where(Job.number < after.number)
     rest = others.order_by(Job.number.desc()).limit(most - len(found)).offset(span.offset - passed)
     return [*found, *tx.execute(rest)]
+
+
+def _with_attempts(tx: Connection, filters: find.Filters) -> list[int] | None:
+    """Return the numbers of the jobs of these states that have had an attempt: no other has a metric.
+
+    None where these are too many. A long queue has few of them, and would else be compared with all series.
+    """
+    if not filters.state or not JOB_FINAL.isdisjoint(filters.state):
+        return None
+    ran = (
+        select(Job.number).where(WAITS_AGAIN if state is JobState.QUEUED else Job.state == state)
+        for state in filters.state
+    )
+    found = list(tx.scalars(union_all(*ran).limit(find.FEW + 1)))
+    return found if len(found) <= find.FEW else None
 
 
 def _by_group(

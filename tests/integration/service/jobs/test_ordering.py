@@ -15,6 +15,7 @@ from service.jobs import find, ordering
 from tests.support import box
 from tests.support.submissions import ADA
 from torchyard.ids import new_id
+from torchyard.states import JobState
 
 NOW = 10_000
 BY_COLUMN = [f"{sign}{column}" for sign in ("", "-") for column in ("name", "user", "priority", "duration")]
@@ -49,6 +50,8 @@ def measured(jobs: Database) -> Database:
                 last = chance.choice([None, 0.25, 0.5, 0.75])
                 ends = {"min_value": -0.5, "max_value": chance.choice([1.0, 2.0])} if last else {}
                 of = {"job_id": job, "number": number, "attempt_id": row["id"], "attempt": attempt, "name": "loss"}
+                states = [JobState.QUEUED, JobState.RUNNING, JobState.FAILED]
+                tx.execute(update(Job).where(Job.id == job).values(attempt=attempt, state=chance.choice(states)))
                 for stream, rank, value in (("own", 0, last), ("tracker", 0, last), ("other", 1, 9.0)):
                     tx.execute(insert(MetricSeries).values(**of, stream=stream, rank=rank, last_value=value, **ends))
     return jobs
@@ -116,6 +119,24 @@ def test_jobs_without_the_metric_come_last(measured: Database, order: str) -> No
         assert pages(tx, "max:accuracy", 5, find.Filters()) == sorted(whole, reverse=True)
 
 
+@pytest.mark.parametrize("few", [0, 5_000])
+@pytest.mark.parametrize("order", BY_METRIC)
+def test_jobs_that_wait_have_the_order_of_all(
+    measured: Database, order: str, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether those that have had an attempt are few or not."""
+    with measured.read() as tx:
+        whole = expected_by_metric(tx, order)
+        state_of = dict(tx.execute(select(Job.number, Job.state)).all())  # type: ignore[arg-type]
+        assert len(set(state_of.values())) == 3
+        monkeypatch.setattr(ordering.find, "narrowed", lambda _tx, _caller, filters: filters)
+        monkeypatch.setattr(ordering.find, "FEW", few)
+        for states in ([JobState.QUEUED], [JobState.QUEUED, JobState.RUNNING], [JobState.QUEUED, JobState.FAILED]):
+            passing = [number for number in whole if state_of[number] in states]
+            for limit in (1, 5, 12):
+                assert pages(tx, order, limit, find.Filters(state=states)) == passing
+
+
 @pytest.mark.parametrize("order", ["-priority", "name", "-duration"])
 def test_filters_hold_in_such_an_order(jobs: Database, order: str) -> None:
     with jobs.read() as tx:
@@ -136,21 +157,25 @@ def test_a_cursor_of_another_list_is_refused(jobs: Database, order: str, cursor:
 
 
 @pytest.mark.parametrize(
-    ("order", "indexes"),
+    ("order", "states", "indexes"),
     [
-        ("name", ["ix_jobs_lower_name"]),
-        ("-duration", ["ix_jobs_ran_us"]),
-        ("-max:loss", ["ix_metric_series_name_max", "ix_metric_series_name_number"]),
+        ("name", [], ["ix_jobs_lower_name"]),
+        ("-duration", [], ["ix_jobs_ran_us"]),
+        ("-max:loss", [], ["ix_metric_series_name_max", "ix_metric_series_name_number"]),
+        ("-max:loss", [JobState.QUEUED], ["COVERING INDEX ix_jobs_waits_again"]),
     ],
 )
-def test_indexes_have_the_order(tmp_path: Path, order: str, indexes: list[str]) -> None:
+def test_indexes_have_the_order(
+    tmp_path: Path, order: str, states: list[JobState], indexes: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """By SQLite, which chooses without regard to how much there is: PostgreSQL sorts what is little."""
     url = f"sqlite:///{tmp_path / 'x.db'}"
     migrate(url)
     db, asked = Database(url), list[tuple[str, Any]]()
     event.listen(db.engine, "before_cursor_execute", lambda *args: asked.append((args[2], args[3])))
+    monkeypatch.setattr(ordering.find, "narrowed", lambda _tx, _caller, filters: filters)
     with db.read() as tx:
-        ordering.page(tx, ADA, find.Filters(), find.Span(limit=3), ordering.parse(order), NOW)
+        ordering.page(tx, ADA, find.Filters(state=states), find.Span(limit=3), ordering.parse(order), NOW)
         lists = [each for each in asked if each[0].startswith("SELECT")]
         plans = [row[3] for sql, given in lists for row in tx.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", given)]
     db.dispose()
