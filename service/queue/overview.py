@@ -128,7 +128,7 @@ def _why_waiting(tx: Connection, estimator: Estimator, job: JobRecord, seen: Que
     review = DecisionReview(seen.state, seen.now, seen.policy)
     found = review.blockers(job.id)
     names = _names(tx, seen, {job.id: found}, job)
-    place = seen.queue.index(job.id) + 1
+    place = seen.order.places[job.id]
     paused = bool(seen.state.paused)
     expected = (
         Expected(None, None)

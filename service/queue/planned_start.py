@@ -20,6 +20,7 @@ from service.scheduler.model.jobs import Waiting
 from service.scheduler.model.nodes import Placement
 from service.scheduler.policy.order import order
 from service.scheduler_cache import load_jobs
+from service.scheduler_cache.known_order import OrderedQueue
 from service.scheduler_cache.load import Loader
 from service.scheduler_cache.load_jobs import LoadedJob
 from torchyard.api import HeldDevice, PlannedStart
@@ -43,7 +44,7 @@ def forecast(db: Database, loader: Loader, estimator: Estimator, now: int, plann
     with queue_snapshot(db, loader, now) as (tx, without):
         state = without.state.copy()
         state.put([_waiting(tx, estimator, without, planned)])
-        seen = replace(without, state=state, queue=order(state, now, without.policy))
+        seen = replace(without, state=state, order=OrderedQueue(order(state, now, without.policy)))
         expected = (
             Expected(None, None)
             if seen.state.paused

@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 from service.accounting.policy_settings import current_policy
 from service.db.engine import Database
 from service.scheduler.model.state import SchedulerState
+from service.scheduler_cache.known_order import OrderedQueue
 from service.scheduler_cache.load import Loader
 from torchyard.ids import JobId
 from torchyard.spec.policy import Policy
@@ -20,8 +21,13 @@ class QueueSnapshot:
 
     state: SchedulerState
     policy: Policy
-    queue: Sequence[JobId]
+    order: OrderedQueue
     now: int
+
+    @property
+    def queue(self) -> Sequence[JobId]:
+        """The waiting jobs in the order of the queue."""
+        return self.order.jobs
 
 
 @contextmanager
@@ -31,4 +37,4 @@ def queue_snapshot(
     """Yield queue and nodes with a transaction that shows the same moment; the job `asked` about as it is now."""
     with loader.snapshot(db, now, asked) as (tx, state):
         policy = current_policy(tx)
-        yield tx, QueueSnapshot(state=state, policy=policy, queue=loader.order.of(state, now, policy), now=now)
+        yield tx, QueueSnapshot(state=state, policy=policy, order=loader.order.of(state, now, policy), now=now)

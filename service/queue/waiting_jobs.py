@@ -1,19 +1,20 @@
 """Lists of waiting jobs in the order of the queue."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from sqlalchemy import Connection, Select, select
 
 from service.db.engine import Database
-from service.db.models import Job
+from service.db.models import Job, User
 from service.db.records.jobs import JobVersion
 from service.identity.callers import Caller
 from service.infra.etags import Tagged, names
 from service.jobs import find, present, versions
 from service.jobs.versions import COLUMNS
-from service.queue.snapshot import queue_snapshot
+from service.queue.snapshot import QueueSnapshot, queue_snapshot
 from service.scheduler_cache.load import Loader
 from torchyard import api
 from torchyard.ids import JobId
@@ -31,7 +32,7 @@ def page(
     """Return the waiting jobs that pass, by their places; a cursor is the last job's place."""
     after = 0 if span.cursor is None else find.position(span.cursor)
     with queue_snapshot(db, loader, now) as (tx, seen):
-        found = _passing(tx, caller, filters, seen.queue, after, span)
+        found = _passing(tx, caller, filters, seen, after, span)
         more = len(found) > span.limit
         places = {job: place for place, job in found[: span.limit]}
         rows = _versions(tx, list(places))
@@ -45,7 +46,7 @@ def page(
 
 
 def _passing(
-    tx: Connection, caller: Caller, filters: find.Filters, queue: Sequence[JobId], after: int, span: find.Span
+    tx: Connection, caller: Caller, filters: find.Filters, seen: QueueSnapshot, after: int, span: find.Span
 ) -> list[Placed]:
     """Return the span's jobs and the one after them, in the order of the queue."""
     if filters.state and JobState.QUEUED not in filters.state:
@@ -53,29 +54,48 @@ def _passing(
     filters = replace(filters, state=())
     if caller.admin and filters == find.Filters():
         first = after + span.offset
-        return list(enumerate(queue[first : first + span.limit + 1], first + 1))
+        return list(enumerate(seen.queue[first : first + span.limit + 1], first + 1))
+    if caller.admin and _beside_owner(filters) == find.Filters():
+        return list(islice(_owned(tx, filters, seen, after), span.offset, span.offset + span.limit + 1))
     filters = find.narrowed(tx, caller, replace(filters, state=[JobState.QUEUED]))
     if filters.among is None:
-        return _chunk_by_chunk(tx, caller, filters, queue, after, span)
+        return _chunk_by_chunk(tx, caller, filters, seen, after, span)
     few: Select[Any] = select(Job.id).where(Job.number.in_(filters.among))
-    passing = set(tx.scalars(find.filtered(few, caller, filters)))
-    placed = [(place, job) for place, job in enumerate(queue, 1) if job in passing and place > after]
-    return placed[span.offset :][: span.limit + 1]
+    places = seen.order.places
+    passing = sorted((places[job], job) for job in tx.scalars(find.filtered(few, caller, filters)) if job in places)
+    return [placed for placed in passing if placed[0] > after][span.offset :][: span.limit + 1]
 
 
 def _chunk_by_chunk(
-    tx: Connection, caller: Caller, filters: find.Filters, queue: Sequence[JobId], after: int, span: find.Span
+    tx: Connection, caller: Caller, filters: find.Filters, seen: QueueSnapshot, after: int, span: find.Span
 ) -> list[Placed]:
     """Return them where many pass: only the next part of the queue is looked at."""
     found: list[Placed] = []
-    for first in range(after, len(queue), CHUNK):
-        chunk = queue[first : first + CHUNK]
-        query: Select[Any] = select(Job.id).where(Job.id.in_(chunk))
-        passing = set(tx.scalars(find.filtered(query, caller, filters)))
-        found += [(place, job) for place, job in enumerate(chunk, first + 1) if job in passing]
+    owned, others = _owned(tx, filters, seen, after), _beside_owner(filters)
+    while chunk := list(islice(owned, CHUNK)):
+        query: Select[Any] = select(Job.id).where(Job.id.in_([job for _, job in chunk]))
+        passing = set(tx.scalars(find.filtered(query, caller, others)))
+        found += [placed for placed in chunk if placed[1] in passing]
         if len(found) > span.offset + span.limit:
             break
     return found[span.offset :][: span.limit + 1]
+
+
+def _beside_owner(filters: find.Filters) -> find.Filters:
+    return replace(filters, user=None, project=None)
+
+
+def _owned(tx: Connection, filters: find.Filters, seen: QueueSnapshot, after: int) -> Iterator[Placed]:
+    """Return the jobs behind a place, of the user and project asked for, with their places: the scheduler has these."""
+    waiting = seen.state.waiting
+    placed: Iterator[Placed] = enumerate(islice(seen.queue, after, None), after + 1)
+    if filters.user:
+        user = tx.scalar(select(User.id).where(User.name == filters.user))
+        placed = (each for each in placed if waiting[each[1]].user == user)
+    if filters.project:
+        project = filters.project
+        placed = (each for each in placed if waiting[each[1]].project == project)
+    return placed
 
 
 def _versions(tx: Connection, ids: Sequence[JobId]) -> list[JobVersion]:

@@ -100,11 +100,12 @@ def _near(state: SchedulerState, queue: Sequence[JobId], job: JobId) -> Schedule
     waiting = state.waiting.get(job)
     if waiting is None or waiting.ineligible not in (None, IneligibleReason.SAVING):
         return None
-    placement = queue.index(job)
-    ahead = (each for each in islice(queue, placement) if state.waiting[each].ineligible is None)
-    if next(islice(ahead, MAX_AHEAD, None), None) is not None:
+    eligible = (place for place, each in enumerate(queue) if each == job or state.waiting[each].ineligible is None)
+    # No further than it matters: its place in a long queue is not looked for.
+    place = next((place for place in islice(eligible, MAX_AHEAD + 1) if queue[place] == job), None)
+    if place is None:
         return None
-    near = _part(state, queue[: placement + 1 + MAX_BEHIND])
+    near = _part(state, queue[: place + 1 + MAX_BEHIND])
     near.put([replace(waiting, ineligible=None)])
     return near
 

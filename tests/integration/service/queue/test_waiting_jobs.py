@@ -1,9 +1,16 @@
 """Waiting jobs in the order of the queue, over real HTTP, on both databases."""
 
+import random
 from typing import Any
 
+import pytest
+from sqlalchemy import insert, update
+
+from service.db.models import Job, Project, User
+from service.queue import waiting_jobs
 from tests.support.live import Live
 from tests.support.specs import spec
+from torchyard.ids import now_us
 
 JOBS = "/api/v1/jobs"
 
@@ -36,3 +43,34 @@ def test_they_stand_by_their_places(live_service: Live) -> None:
     assert live_service.client.get(JOBS, params={"order": "queue"}, headers=known).status_code == 304
     submit(live_service, priority="urgent")
     assert places(live_service, limit=2) == [(5, 1), (2, 2)]
+
+
+def test_those_of_a_user_a_project_or_a_tag_keep_their_places(
+    live_service: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiting_jobs, "CHUNK", 3)  # several looks at this little queue
+    chance = random.Random(3)
+    with live_service.context.db.write() as tx:
+        tx.execute(insert(User), [{"id": f"user-{name}", "name": name, "created_us": 1} for name in ("ada", "bob")])
+        tx.execute(insert(Project), [{"name": name, "created_us": 1} for name in ("red", "blue")])
+    for _ in range(24):
+        submit(live_service, priority=chance.choice(["low", "normal", "high"]), tags=chance.sample(["x", "y"], 1))
+    of = {number: (chance.choice(["ada", "bob"]), chance.choice(["red", "blue"])) for number in range(1, 25)}
+    with live_service.context.db.write() as tx:
+        for number, (user, project) in of.items():
+            changed = {"user_id": f"user-{user}", "project": project, "last_event": 2}
+            tx.execute(update(Job).where(Job.number == number).values(**changed, changed_us=now_us()))
+    queue = places(live_service)
+    tagged = {job["number"]: job["tags"] for job in live_service.client.get(JOBS).json()["items"]}
+    for name in ("ada", "bob"):
+        own = [placed for placed in queue if of[placed[0]][0] == name]
+        assert places(live_service, user=name) == own
+        assert places(live_service, user=name, limit=4, cursor=str(own[1][1])) == own[2:6]
+        assert places(live_service, user=name, offset=3, limit=2) == own[3:5]
+        red = [placed for placed in own if of[placed[0]][1] == "red"]
+        assert places(live_service, user=name, project="red") == red
+        both = [placed for placed in red if tagged[placed[0]] == ["x"]]
+        assert places(live_service, user=name, project="red", tag="x") == both
+    assert places(live_service, project="blue") == [placed for placed in queue if of[placed[0]][1] == "blue"]
+    assert places(live_service, tag="y", limit=5) == [placed for placed in queue if tagged[placed[0]] == ["y"]][:5]
+    assert places(live_service, user="nobody") == []

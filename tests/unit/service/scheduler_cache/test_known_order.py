@@ -19,7 +19,8 @@ def world() -> SchedulerState:
 def test_what_has_not_changed_is_not_sorted_again() -> None:
     orders, one = KnownOrder(), world()
     first = orders.of(one, NOW, Policy())
-    assert first == ["j1", "j2", "j3"]
+    assert first.jobs == ["j1", "j2", "j3"]
+    assert first.places == {"j1": 1, "j2": 2, "j3": 3}
     assert orders.of(one.copy(), NOW + KEPT_US - 1, Policy()) is first
     assert orders.of(one, NOW + KEPT_US, Policy()) is not first
     assert orders.of(one, NOW - 1, Policy()) is not first
@@ -29,9 +30,9 @@ def test_whatever_changes_the_order_is_seen_at_once() -> None:
     orders, one = KnownOrder(), world()
     orders.of(one, NOW, Policy())
     one.put([replace(one.waiting["j3"], priority=3)])
-    assert orders.of(one, NOW, Policy()) == ["j3", "j1", "j2"]
+    assert orders.of(one, NOW, Policy()).jobs == ["j3", "j1", "j2"]
     one.remove("j3")
-    assert orders.of(one, NOW, Policy()) == ["j1", "j2"]
+    assert orders.of(one, NOW, Policy()).jobs == ["j1", "j2"]
     one.users = {"ann": TenantAccount(usage=1e6, usage_us=NOW), "joe": TenantAccount()}
-    assert orders.of(one, NOW, Policy()) == order(one, NOW, Policy()) == ["j2", "j1"]
-    assert orders.of(one, NOW, Policy(order=Order.FIFO)) == ["j1", "j2"]
+    assert orders.of(one, NOW, Policy()).jobs == order(one, NOW, Policy()) == ["j2", "j1"]
+    assert orders.of(one, NOW, Policy(order=Order.FIFO)).jobs == ["j1", "j2"]
