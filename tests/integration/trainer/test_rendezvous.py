@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch.distributed import HashStore  # type: ignore[attr-defined]
 
-from tests.support import ranks, training
+from tests.support import ranks, spawned, training
 from tests.support.attempt import forget
 from tests.support.wait import until
 from torchyard.recipe import Recipe
@@ -64,29 +64,12 @@ def test_a_lost_rank_is_named_within_the_time_out(how: int) -> None:
         assert "PeerError: rank 1 no longer answers: it failed, was killed or hangs" in started.output(0)
 
 
-def fail(folder: str) -> None:
-    rank = int(os.environ["RANK"])
-    Path(folder, f"pid-{rank}").write_text(str(os.getpid()))
-    if rank == 0:
-        signal.pause()
-    until(lambda: Path(folder, "pid-0").exists(), what="rank 0")
-    raise ValueError("boom")
-
-
 def test_a_spawned_rank_that_fails_ends_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spawn, "GRACE_S", 0.5)
     with pytest.raises(SpawnError, match=r"(?s)rank 1 failed:\nTraceback.*ValueError: boom$") as failed:
-        spawn.run(2, fail, str(tmp_path))
+        spawn.run(2, spawned.fail, str(tmp_path))
     assert failed.value.code == 1
     assert not psutil.pid_exists(int((tmp_path / "pid-0").read_text()))
-
-
-def stay(folder: str) -> None:
-    if os.environ["RANK"] == "0":
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    Path(folder, str(os.getpid())).touch()
-    while True:
-        signal.pause()
 
 
 def test_spawned_ranks_end_when_their_command_is_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,7 +82,7 @@ def test_spawned_ranks_end_when_their_command_is_interrupted(tmp_path: Path, mon
     watch = threading.Thread(target=interrupt)
     watch.start()
     with pytest.raises(KeyboardInterrupt):
-        spawn.run(2, stay, str(tmp_path))
+        spawn.run(2, spawned.stay, str(tmp_path))
     watch.join()
     assert not [file.name for file in tmp_path.iterdir() if psutil.pid_exists(int(file.name))]
 
