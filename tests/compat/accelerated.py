@@ -1,7 +1,7 @@
 """Trainings with Accelerate that follow `torchyard.attach`; run in the user's environment by `test_accelerate.py`.
 
-``accelerated.py WORKERS plain|noisy STEP…`` prints the end of a run that is never stopped, and of those that are
-stopped at each of the steps.
+``accelerated.py plain=STEP,… noisy=STEP,…`` prints of each kind of data the end of a run that is never stopped, and of
+those that are stopped at each of the steps.
 """
 
 import json
@@ -27,7 +27,7 @@ class Data(TensorDataset):
         return inputs + (torch.randn(6) if self.noisy else 0), targets
 
 
-def train(workers: int, until: int = 0, restore: Path | None = None) -> Any:
+def train(until: int = 0, restore: Path | None = None) -> Any:
     """The end of a run; none of one that is stopped after a step."""
     torch.manual_seed(3)
     chance = torch.Generator().manual_seed(1)
@@ -35,7 +35,7 @@ def train(workers: int, until: int = 0, restore: Path | None = None) -> Any:
     model = nn.Sequential(nn.Linear(6, 8), nn.Dropout(0.3), nn.ReLU(), nn.Linear(8, 1))
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     accelerator = Accelerator(cpu=True)
-    loader = DataLoader(data, batch_size=4, shuffle=True, num_workers=workers)
+    loader = DataLoader(data, batch_size=4, shuffle=True)
     model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
     run = torchyard.attach(model=model, optimizer=optimizer, loader=loader, restore=restore)
     for _ in run.epochs(3):
@@ -54,14 +54,21 @@ def train(workers: int, until: int = 0, restore: Path | None = None) -> Any:
     return {"weights": weights, "step": run.step, "inexact": run.inexact}
 
 
-def main(workers: int, steps: list[int]) -> None:
-    ends = [train(workers)]
+def ends(steps: list[int]) -> list[Any]:
+    found = [train()]
     for step in steps:
-        train(workers, until=step)
-        ends.append(train(workers, restore=Path(f"checkpoints/step-{step:09d}")))
-    print(json.dumps(ends))
+        train(until=step)
+        found.append(train(restore=Path(f"checkpoints/step-{step:09d}")))
+    return found
+
+
+def main(words: list[str]) -> None:
+    found = {}
+    for kind, _, steps in (word.partition("=") for word in words):
+        Data.noisy = kind == "noisy"
+        found[kind] = ends([int(step) for step in steps.split(",")])
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":
-    Data.noisy = sys.argv[2] == "noisy"
-    main(int(sys.argv[1]), [int(step) for step in sys.argv[3:]])
+    main(sys.argv[1:])
