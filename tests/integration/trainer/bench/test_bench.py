@@ -1,5 +1,6 @@
 """The comparison as a person starts it, in small."""
 
+import argparse
 import csv
 import json
 import socket
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support import ranks
+from torchyard.injob import layout
 from torchyard.recipe import Recipe
 from trainer.bench import plan
 from trainer.bench.__main__ import main
@@ -39,8 +41,20 @@ def test_every_strategy_is_timed_at_the_same_effective_batch(strategy: str) -> N
         assert max(first["bytes_sent"]) >= PARAMETER_BYTES
 
 
-def test_the_command_writes_table_and_pictures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`tests/e2e/test_strategies.py` has it start ranks too."""
+def forked(case: plan.BenchCase, options: argparse.Namespace) -> dict[str, Any]:
+    """What a case comes to, without torchrun and its ranks' imports."""
+    given = {"recipe": case.recipe.model_dump(mode="json"), "warm_up": options.warm_up, "steps": options.steps}
+    environment = {layout.DEVICES: str(case.devices)}
+    first, *_ = ranks.run(timed, case.processes, {**given, "repeats": options.repeats}, environment=environment)
+    assert first is not None
+    return first
+
+
+def test_the_command_writes_table_and_pictures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`tests/e2e/test_strategies.py` has it start them by torchrun."""
+    monkeypatch.setattr("trainer.bench.__main__.measure", forked)
     recipe = tmp_path / "recipe.json"
     recipe.write_text(json.dumps(TINY))
     sizes = ["--batch", "16", "--steps", "1", "--repeats", "1", "--warm-up", "0"]
