@@ -6,6 +6,7 @@ import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -66,7 +67,7 @@ for step in tqdm(range(300)):
 def test_bars_are_understood_to_their_end(environment: Path, script: str, place: tuple[int, int] | None) -> None:
     python = str(environment / "bin" / "python")
     printed = subprocess.run([python, "-c", script], capture_output=True, check=True, timeout=60)
-    lines = re.split(r"[\r\n]", (printed.stdout if script is RICH else printed.stderr).decode())
+    lines = lines_of((printed.stdout if script is RICH else printed.stderr).decode())
     if script is NUMBERED:  # two streams into one log: each epoch's line before its bar
         bars = [line for line in lines if "50 [" in line]
         starts = [place for place, line in enumerate(bars) if " 0/50" in line]
@@ -82,13 +83,9 @@ def test_bars_are_understood_to_their_end(environment: Path, script: str, place:
     assert place is not None or parser.progress() is None
 
 
-def of_framework(environment: Path, folder: Path, script: str, *arguments: str) -> list[str]:
-    """Lines that a framework's training prints into a log, as a job's: both streams, no terminal."""
-    command = [str(environment / "bin" / "python"), str(SCRIPTS / script), *arguments]
-    off = {"CUDA_VISIBLE_DEVICES": "", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
-    env, streams = os.environ | off, {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-    done = subprocess.run(command, cwd=folder, env=env, check=True, timeout=120, **streams)  # type: ignore[call-overload]
-    return re.split(r"[\r\n]", done.stdout.decode())
+def lines_of(log: str) -> list[str]:
+    """Lines of a log, each state of a bar as one."""
+    return re.split(r"[\r\n]", log)
 
 
 def places(lines: Sequence[str], epochs: int | None = None) -> list[tuple[int, int]]:
@@ -101,20 +98,17 @@ def places(lines: Sequence[str], epochs: int | None = None) -> list[tuple[int, i
     return list(found)
 
 
-def test_bars_of_the_transformers_trainer_are_the_runs(environment: Path, tmp_path: Path) -> None:
-    """Its evaluations have bars of their own, in between."""
-    found = places(of_framework(environment, tmp_path, "bars_of_trainer.py"))
-    assert (found[0], found[-1]) == ((0, 24), (24, 24))
-    assert found == [(step, 24) for step in sorted(step for step, _ in found)]
-
-
 def test_bars_of_lightning_are_the_runs_where_its_epochs_are_told(environment: Path, tmp_path: Path) -> None:
     """tqdm's is an epoch's, and tells none of their number; rich's is written once, at the end, without a terminal."""
-    command = ("--epochs", "3")
-    lines = of_framework(environment, tmp_path, "bars_of_lightning.py", *command)
+    arguments = ("--epochs", "3")
+    command = [str(environment / "bin" / "python"), str(SCRIPTS / "bars_of_lightning.py"), *arguments]
+    env = os.environ | {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
+    both: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}  # as in a job's log
+    done = subprocess.run(command, cwd=tmp_path, env=env, check=True, timeout=120, **both)
+    lines = lines_of(done.stdout.decode())
     trained = lines.index("trained")
     by_tqdm, by_rich = lines[:trained], lines[trained + 1 :]
-    found = places(by_tqdm, epochs_of(command))
+    found = places(by_tqdm, epochs_of(arguments))
     assert {(16, 48), (32, 48), (48, 48)} <= set(found)
     assert found == sorted(found)
     assert places(by_tqdm) == []
