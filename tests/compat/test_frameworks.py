@@ -1,18 +1,20 @@
 """Frameworks, unchanged: curves, checkpoints, stops, and the weights of a run that was never stopped."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
 
 import pytest
 
 from tests.compat.trainings import (
     EXAMPLES,
     Training,
-    Undisturbed,
     checksum,
     stops_and_goes_on_exactly,
 )
 from tests.support import stopping
+from tests.support.stack import Stack
 from tests.support.user import User
 from torchyard.spec import Launcher
 
@@ -20,28 +22,40 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 TRANSFORMERS = Training(
     script=EXAMPLES / "huggingface_trainer.py",
-    arguments=("--epochs", "20", "--samples", "640"),
-    launcher=Launcher.TORCHRUN,
+    arguments=("--epochs", "8", "--samples", "640"),
     metrics=frozenset({"train/loss", "train/learning_rate", "epoch"}),
-    steps=200,
-    written=r"out/checkpoint-\d+/trainer_state\.json",
+    steps=80,
 )
 ACCELERATE = Training(
     script=EXAMPLES / "accelerate_loop.py",
-    arguments=("--epochs", "16", "--samples", "1024"),
-    launcher=Launcher.TORCHRUN,
+    arguments=("--epochs", "10", "--samples", "512"),
     metrics=frozenset({"train_loss"}),
-    steps=256,
-    written=r"states/epoch_\d+/model\.safetensors",
+    steps=80,
     counted="train_loss",
     total=False,
     resume=("--resume_from_checkpoint", "{checkpoint}"),
 )
 
+#: Gives the checksum of the weights to which a training comes that is typed by hand.
+ByHand = Callable[[Training], str]
+
 ACCELERATE_LAUNCH = (
     *("accelerate", "launch", "--multi_gpu", "--num_processes", "2"),
     *("--main_process_port", "0", "--mixed_precision", "no"),
 )
+
+
+@pytest.fixture(scope="module")
+def by_hand(yard: Stack, environment: Path, tmp_path_factory: pytest.TempPathFactory) -> ByHand:
+    """Trainings without the queue, never stopped: one run of each."""
+
+    @cache
+    def run(training: Training) -> str:
+        user = User(yard, environment, tmp_path_factory.mktemp("hand"))
+        words = ("torchrun", "--standalone", "--nproc-per-node=2", user.copy(training.script), *training.arguments)
+        return checksum(user.by_hand(*words))
+
+    return run
 
 
 @pytest.mark.parametrize(
@@ -74,39 +88,18 @@ ACCELERATE_LAUNCH = (
     ],
 )
 def test_it_stops_and_goes_on_exactly(
-    user: User, undisturbed: Undisturbed, training: Training, launcher: Launcher | Sequence[str]
+    user: User, by_hand: ByHand, training: Training, launcher: Launcher | Sequence[str]
 ) -> None:
-    stops_and_goes_on_exactly(user, undisturbed, training, launcher)
+    stops_and_goes_on_exactly(user, training, launcher, whole=by_hand(training))
 
 
-@pytest.mark.parametrize(
-    "training",
-    [
-        pytest.param(TRANSFORMERS, marks=pytest.mark.proves("transformers", "outputs"), id="transformers"),
-        pytest.param(ACCELERATE, marks=pytest.mark.proves("accelerate", "outputs"), id="accelerate"),
-    ],
-)
-def test_what_it_writes_is_kept(undisturbed: Undisturbed, training: Training) -> None:
-    user, job = undisturbed(training)
-    user.written(job, training.written)
-
-
-@pytest.mark.parametrize(
-    "training", [pytest.param(TRANSFORMERS, id="transformers"), pytest.param(ACCELERATE, id="accelerate")]
-)
-def test_it_comes_to_what_it_comes_to_by_hand(undisturbed: Undisturbed, training: Training) -> None:
-    user, job = undisturbed(training)
-    launcher = ("torchrun", "--standalone", "--nproc-per-node=2")
-    typed = user.by_hand(*launcher, training.script.name, *training.arguments)
-    assert checksum(typed) == checksum(user.log(job))
-
-
+@pytest.mark.proves("accelerate", "outputs")
 @pytest.mark.proves("accelerate-launch", "outputs")
 def test_what_a_short_training_writes_is_kept(user: User) -> None:
     command = ("accelerate", "launch", "--num_processes", "1", "--mixed_precision", "no")
     words = ("--epochs", "1", "--samples", "64")
     job = user.submit(*command, user.copy(ACCELERATE.script), *words, resources={"gpus": 1})
-    user.written(user.succeeds(job), ACCELERATE.written)
+    user.written(user.succeeds(job), r"states/epoch_0/model\.safetensors")
 
 
 @pytest.mark.parametrize(
@@ -119,12 +112,12 @@ def test_what_a_short_training_writes_is_kept(user: User) -> None:
 def test_a_multirun_of_hydra_trains_each_configuration(user: User, live: bool) -> None:
     script = EXAMPLES / "hydra_app.py"
     words = ["python", user.slowed(script) if live else user.copy(script), "--multirun", "lr=0.1,0.01"]
-    words += ["steps=200"] if live else []
+    words += ["steps=80"] if live else []
     job = user.submit(*words, live=live, restartable=live, launcher="python", resources={"gpus": 2})
     if live:
         stopping.preempted_after(user, job, "#0 : lr=0.1")
     log = user.log(user.succeeds(job))
-    steps = [*range(0, 200 if live else 50, 10)]
+    steps = [*range(0, 80 if live else 50, 10)]
     curves = {name: [step for step, _, _ in points] for name, points in user.series(job).items()}
     assert curves == {"loss": steps, "1/loss": steps}
     for number in (0, 1):

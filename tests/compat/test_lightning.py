@@ -1,6 +1,8 @@
 """Lightning, unchanged: curves, checkpoints, stops, and the weights of a run that was never stopped."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -9,34 +11,52 @@ from tests.compat.trainings import (
     EXAMPLES,
     ONE_THREAD,
     Training,
-    Undisturbed,
     checksum,
     stops_and_goes_on_exactly,
 )
 from tests.support import environments, stopping
+from tests.support.stack import Stack
 from tests.support.user import User
+from torchyard.api import Job
 from torchyard.spec import Launcher
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 LIGHTNING = Training(
     script=EXAMPLES / "lightning_trainer.py",
-    arguments=("--devices", "2", "--epochs", "12", "--samples", "1024"),
-    launcher=Launcher.PYTHON,
+    arguments=("--devices", "2", "--epochs", "5", "--samples", "1024"),
     metrics=frozenset({"train_loss", "val_accuracy", "epoch"}),
-    steps=192,
-    written=r"model\.pt",
+    steps=80,
 )
 #: A plain program is one process; those that Lightning starts itself are shown with launcher python.
-LIGHTNING_ALONE = replace(
-    LIGHTNING, arguments=("--devices", "1", "--epochs", "6", "--samples", "1024"), launcher=Launcher.NONE
-)
+LIGHTNING_ALONE = replace(LIGHTNING, arguments=("--devices", "1", "--epochs", "5", "--samples", "512"))
+#: What starts each where it is never stopped.
+LAUNCHERS = {LIGHTNING: Launcher.PYTHON, LIGHTNING_ALONE: Launcher.NONE}
+#: The file that it leaves in its folder, however long it trains.
+WRITTEN = r"model\.pt"
+
+#: Gives a job that has trained and was never stopped, and its user.
+Undisturbed = Callable[[Training], tuple[User, Job]]
 
 
 @pytest.fixture(scope="module")
 def environment(environment: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Lightning and what it requires: it imports whatever else it knows and finds, which takes as long again."""
     return environments.only(tmp_path_factory.mktemp("user") / "venv", environment, "lightning")
+
+
+@pytest.fixture(scope="module")
+def undisturbed(yard: Stack, environment: Path, tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
+    """A job that trains and is never stopped, and its user: one of each training."""
+
+    @cache
+    def run(training: Training) -> tuple[User, Job]:
+        user = User(yard, environment, tmp_path_factory.mktemp("undisturbed"))
+        words = ("python", user.copy(training.script), *training.arguments)
+        job = user.submit(*words, launcher=LAUNCHERS[training].value, resources={"gpus": 2}, env=ONE_THREAD)
+        return user, user.succeeds(job)
+
+    return run
 
 
 @pytest.mark.parametrize(
@@ -71,7 +91,8 @@ def environment(environment: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 def test_it_stops_and_goes_on_exactly(
     user: User, undisturbed: Undisturbed, training: Training, launcher: Launcher
 ) -> None:
-    stops_and_goes_on_exactly(user, undisturbed, training, launcher)
+    through, never_stopped = undisturbed(training)
+    stops_and_goes_on_exactly(user, training, launcher, whole=checksum(through.log(never_stopped)))
 
 
 @pytest.mark.parametrize(
@@ -83,21 +104,13 @@ def test_it_stops_and_goes_on_exactly(
 )
 def test_what_it_writes_is_kept(undisturbed: Undisturbed, training: Training) -> None:
     user, job = undisturbed(training)
-    user.written(job, training.written)
+    user.written(job, WRITTEN)
 
 
 def test_it_comes_to_what_it_comes_to_by_hand(undisturbed: Undisturbed) -> None:
     user, job = undisturbed(LIGHTNING_ALONE)
     typed = user.by_hand("python", LIGHTNING_ALONE.script.name, *LIGHTNING_ALONE.arguments)
     assert checksum(typed) == checksum(user.log(job))
-
-
-@pytest.mark.proves("lightning-torchrun", "outputs")
-def test_what_a_short_training_writes_is_kept(user: User) -> None:
-    command = ("torchrun", "--standalone", "--nproc-per-node=1")
-    words = ("--epochs", "1", "--samples", "64")
-    job = user.submit(*command, user.copy(LIGHTNING.script), *words, resources={"gpus": 1})
-    user.written(user.succeeds(job), LIGHTNING.written)
 
 
 @pytest.mark.proves("pytorch-lightning", "starts", "metrics", "clean stop", "exact resume", "live", "preempted")
@@ -125,7 +138,7 @@ def test_what_ranks_write_that_it_spawns_is_kept(user: User) -> None:
     words = ("--devices", "1", "--epochs", "1", "--samples", "64", "--strategy", "ddp_spawn")
     job = user.submit("python", by_its_other_name(user), *words, launcher="python", resources={"gpus": 1})
     user.at_full_speed()
-    user.written(user.succeeds(job), LIGHTNING.written)
+    user.written(user.succeeds(job), WRITTEN)
 
 
 def by_its_other_name(user: User) -> str:

@@ -13,7 +13,7 @@ from torchyard.api import Job
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
 SNAPSHOT = Path(__file__).parents[2] / "examples" / "frameworks" / "ddp_snapshot.py"
 SPAWNS = Path(__file__).parent / "scripts" / "spawn_snapshot.py"
-ARGUMENTS = ("--epochs", "8")
+ARGUMENTS = ("--epochs", "8", "--samples", "640")
 
 
 def checksum(log: str) -> str:

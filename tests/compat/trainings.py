@@ -1,7 +1,7 @@
 """Trainings that the queue stops: what each leaves, and the weights of a run that was never stopped."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,15 +17,12 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """A script, and what starts it where it is never stopped."""
+    """A script with its arguments, and what is shown of it."""
 
     script: Path
     arguments: tuple[str, ...]
-    launcher: Launcher
     metrics: frozenset[str]
     steps: int
-    #: A pattern of the file that it leaves in its folder, however long it trains.
-    written: str
     #: Which of the metrics is reported at each step.
     counted: str = "epoch"
     #: Whether it tells how many steps there will be.
@@ -39,14 +36,10 @@ def checksum(log: str) -> str:
     return str(found)
 
 
-#: Gives a job that has trained and was never stopped, and its user.
-Undisturbed = Callable[[Training], tuple[User, Job]]
-
-
 def stops_and_goes_on_exactly(
-    user: User, undisturbed: Undisturbed, training: Training, launcher: Launcher | Sequence[str]
+    user: User, training: Training, launcher: Launcher | Sequence[str], *, whole: str
 ) -> None:
-    """Has the queue preempt a job, and compares what it comes to."""
+    """Has the queue preempt a job; it comes to the weights of a run that was never stopped, `whole`."""
     typed = {"launcher": launcher.value} if isinstance(launcher, Launcher) else {}
     job = user.submit(
         *(["python"] if typed else launcher),
@@ -64,8 +57,7 @@ def stops_and_goes_on_exactly(
     curves = user.series(ended)
     assert training.metrics <= curves.keys()
     assert max(int(step) for step, _, _ in curves[training.counted]) == training.steps
-    through, never_stopped = undisturbed(training)
-    assert checksum(user.log(ended)) == checksum(through.log(never_stopped))
+    assert checksum(user.log(ended)) == whole
 
 
 def _resumed(user: User, ended: Job, training: Training) -> None:

@@ -19,7 +19,7 @@ from torchyard.submission import drafts
 #: (pytorch/pytorch#190489), and how often a command is typed for that.
 ABORTED, BY_HAND = "terminate called without an active exception", 3
 #: Where a script of `examples/frameworks` takes a step, and how long it rests there while it is slowed.
-STEP, REST_S = re.compile(r"^( +)(?:loss|logits) = ", re.MULTILINE), 0.1
+STEP, REST_S = re.compile(r"^( +)(?:loss|logits) = ", re.MULTILINE), 0.25
 
 
 @dataclass(frozen=True)
