@@ -83,7 +83,7 @@ def history_key_of(project: str, user: str, spec: StoredSpec) -> HistoryKey:
     return HistoryKey(project, user, _digest_of_command(spec.total_gpus, tuple(_kind(spec.command or ()))))
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=16)
 def _digest_of_command(gpus: int, words: tuple[Any, ...]) -> str:
     """Most of what waits are trials of a few sweeps."""
     return _digest(gpus, list(words))

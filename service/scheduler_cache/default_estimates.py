@@ -1,7 +1,6 @@
 """Estimates of waiting jobs that have never run: the same for all of a kind, so a long queue costs little."""
 
-from collections import defaultdict
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import NamedTuple
 
@@ -22,8 +21,19 @@ KINDS = 50
 
 
 class _JobKind(NamedTuple):
-    key: HistoryKey
+    """The fields of a history's key, and the time limit."""
+
+    project: str
+    user: str
+    work: str
     limit_us: int | None
+
+
+@dataclass(slots=True)
+class _WaitingKind:
+    kind: _JobKind
+    estimate: Estimate | None
+    jobs: int = 0
 
 
 class DefaultEstimates:
@@ -31,46 +41,56 @@ class DefaultEstimates:
 
     def __init__(self, estimator: Estimator) -> None:
         self._estimator = estimator
-        self._known: dict[_JobKind, Estimate | None] = {}
-        self._jobs: defaultdict[_JobKind, set[JobId]] = defaultdict(set)
-        self._kinds: dict[JobId, _JobKind] = {}
+        self._kinds: dict[_JobKind, _WaitingKind] = {}
+        # Not the jobs of each kind: a hundred thousand may all be of different kinds, and a set is 216 bytes.
+        self._jobs: dict[JobId, _WaitingKind] = {}
         #: Kinds still to be asked about in this round, in order; a kind that nobody waits with is none of them.
         self._due: dict[_JobKind, None] = {}
 
     def add(self, tx: Connection, row: LoadedJob, now: int) -> Estimate | None:
         """Add a job that waits; return its estimate."""
-        kind = _JobKind(progress.history_key(row), row.spec.time_limit_us)
+        kind = _JobKind(*progress.history_key(row), row.spec.time_limit_us)
         self.drop(row.id)
-        self._kinds[row.id] = kind
-        self._jobs[kind].add(row.id)
-        if kind not in self._known:
-            self._known[kind] = self._estimator.of_history(tx, kind.key, kind.limit_us, now)
-        return self._known[kind]
+        known = self._kinds.get(kind)
+        if known is None:
+            known = self._kinds[kind] = _WaitingKind(kind, self._ask(tx, kind, now))
+        known.jobs += 1
+        self._jobs[row.id] = known
+        return known.estimate
 
     def drop(self, job: JobId) -> None:
         """Forget a job that does not wait any more."""
-        kind = self._kinds.pop(job, None)
-        if kind is not None:
-            self._jobs[kind].discard(job)
-            if not self._jobs[kind]:
-                del self._jobs[kind], self._known[kind]
-                self._due.pop(kind, None)
+        known = self._jobs.pop(job, None)
+        if known is not None:
+            known.jobs -= 1
+            if not known.jobs:
+                del self._kinds[known.kind]
+                self._due.pop(known.kind, None)
+
+    def shrink(self) -> None:
+        """Give back the room of jobs that do not wait any more."""
+        self._kinds, self._jobs = self._kinds.copy(), self._jobs.copy()
 
     def begin_round(self) -> None:
         """Ask about all kinds again, unless the last round is not over."""
-        self._due = self._due or dict.fromkeys(self._jobs)
+        self._due = self._due or dict.fromkeys(self._kinds)
 
     def renew(self, tx: Connection, state: SchedulerState, now: int) -> None:
         """Ask again for some of the kinds, and tell the state where the answer has changed."""
+        changed = set[int]()
         for kind in list(islice(self._due, KINDS)):
             del self._due[kind]
-            self._renew(tx, kind, state, now)
+            known, fresh = self._kinds[kind], self._ask(tx, kind, now)
+            if not _alike(fresh, known.estimate):
+                known.estimate = fresh
+                changed.add(id(known))
+        if changed:
+            found = [(job, known.estimate) for job, known in self._jobs.items() if id(known) in changed]
+            state.put([replace(state.waiting[job], remaining=fresh) for job, fresh in found])
 
-    def _renew(self, tx: Connection, kind: _JobKind, state: SchedulerState, now: int) -> None:
-        fresh = self._estimator.of_history(tx, kind.key, kind.limit_us, now)
-        if not _alike(fresh, self._known[kind]):
-            self._known[kind] = fresh
-            state.put([replace(state.waiting[job], remaining=fresh) for job in self._jobs[kind]])
+    def _ask(self, tx: Connection, kind: _JobKind, now: int) -> Estimate | None:
+        key = HistoryKey(kind.project, kind.user, kind.work)
+        return self._estimator.of_history(tx, key, kind.limit_us, now)
 
 
 def _alike(one: Estimate | None, other: Estimate | None) -> bool:

@@ -58,6 +58,12 @@ class Ineligibility:
             if not self._trials[sweep]:
                 del self._trials[sweep]
 
+    def shrink(self) -> None:
+        """Give back the room of jobs that do not wait any more."""
+        self._sweep, self._secrets = self._sweep.copy(), self._secrets.copy()
+        for sweep, jobs in self._trials.items():
+            self._trials[sweep] = jobs.copy()
+
     def apply(self, tx: Connection, state: SchedulerState, now: int) -> None:
         """Mark the jobs in the state as they are now, and set the caps of sweeps."""
         groups = self._groups(tx)

@@ -37,6 +37,10 @@ class KnownOrder:
     """The last order of one loader's states; safe from many threads."""
 
     def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Keep no order: the jobs of the last one may be over."""
         self._known = _LastOrder(None, 0, OrderedQueue(()))
 
     def of(self, state: SchedulerState, now_us: int, policy: Policy) -> OrderedQueue:

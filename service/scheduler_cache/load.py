@@ -7,6 +7,9 @@ read late never undoes what was read before.
 
 A reader's transaction begins while the loader is locked, and is handed out with the state: so both show one moment, and
 none is older than one that was read before. Readers share one copy of the jobs as long as none has changed.
+
+What is kept of jobs goes with them, and so does its room: one object of each that stays would hold the memory that all
+others were in.
 """
 
 import threading
@@ -48,7 +51,9 @@ COMPARE_US = 300 * 1_000_000
 ESTIMATE_US = 10 * 1_000_000
 ESTIMATES = 100
 #: Jobs that are made from rows at a time, so that a long queue needs little memory on the way.
-BATCH = 2000
+BATCH = 500
+#: So many jobs leave nothing behind that is worth the work.
+FEW = 10_000
 
 
 class Loader:
@@ -57,16 +62,20 @@ class Loader:
     def __init__(self, disk_floor: int, estimator: Estimator, free: Callable[[], int] | None = None) -> None:
         self._lock = threading.Lock()
         self._state = SchedulerState()
-        #: What readers were given last.
-        self._copied = SchedulerState()
+        #: What readers were given last, until a job changes.
+        self._copied: SchedulerState | None = None
         self.order = KnownOrder()
         self._nodes = NodeLoader(disk_floor, free)
         self._estimator = estimator
         self._defaults = DefaultEstimates(estimator)
         self._ineligibility = Ineligibility()
         self._excluded_nodes = ExcludedNodes()
-        #: Number of the last event of each job that was read.
+        #: Number of the last event of each job that is not over, as it was read.
         self._seen: dict[JobId, int] = {}
+        #: Jobs that are over, and that looks may come upon again.
+        self._over: set[JobId] = set()
+        #: Most jobs that were known since there was room for as many as there are.
+        self._most = 0
         self._mark_us = self._compared_us = self._estimated_us = 0
         self._overlap = Overlap(OVERLAP_US, FAR_LOOK_US)
         #: Whether it is known who was promised what others held.
@@ -85,6 +94,7 @@ class Loader:
             self._refresh(tx, now)
             if self.busy:
                 self._surroundings(tx, now)
+            self._drop_copy()
             yield tx, self._state
 
     def policy(self, tx: Connection) -> Policy:
@@ -121,13 +131,20 @@ class Loader:
                 if asked is not None:
                     self._read(tx, [asked], now)
                 self._surroundings(tx, now)
+                self._drop_copy()
                 state = self._copied = self._shared()
             yield tx, state
+
+    def _drop_copy(self) -> None:
+        """Forget what readers were given, and its order, once nobody will be given it again."""
+        if self._copied is not None and self._copied.changes != self._state.changes:
+            self._copied = None
+            self.order.forget()
 
     def _shared(self) -> SchedulerState:
         """Return a copy of the state for all readers, whose jobs are the ones of the last copy if none has changed."""
         state, known = self._state, self._copied
-        shared = beside(known, state) if known.changes == state.changes else state.copy()
+        shared = state.copy() if known is None else beside(known, state)
         shared.capacities()  # made now: many threads read it
         return shared
 
@@ -151,6 +168,17 @@ class Loader:
         self._restarts = rules
         self._keep_promises(tx, now)
         self._mark_us = now if compare else max(now, self._mark_us)
+        self._shrink()
+
+    def _shrink(self) -> None:
+        """Give back the room of jobs that are over: a dictionary keeps what the most that were ever in it took."""
+        self._most = max(self._most, len(self._seen))
+        if self._most < FEW or 4 * len(self._seen) > self._most:
+            return
+        self._most = len(self._seen)
+        self._state, self._seen = self._state.copy(), self._seen.copy()
+        self._defaults.shrink()
+        self._ineligibility.shrink()
 
     def _keep_promises(self, tx: Connection, now: int) -> None:
         """Whoever others were stopped for has the first look at what is free, unless it is held or blocked."""
@@ -166,26 +194,34 @@ class Loader:
                 del state.promised[job]
 
     def _changed(self, tx: Connection, now: int) -> list[JobId]:
-        since = self._mark_us - self._overlap.back_us(now)
-        rows = tx.execute(load_jobs.CHANGED, {"since": since}).all()
-        seen = self._seen
-        # Unpacked: after a large submission there are thousands of rows that were seen.
-        news = [(job, last_event, state) for job, last_event, state in rows if seen.get(job, -1) < last_event]
-        for job, last_event, state in news:
-            if state in JOB_FINAL:
-                seen[job] = last_event
-                self._forget(job)
-        return [job for job, _, state in news if state not in JOB_FINAL]
+        back_us = self._overlap.back_us(now)
+        seen, over, news = self._seen, set[JobId](), list[JobId]()
+        # After a large submission there are thousands of rows that were seen.
+        for rows in tx.execute(load_jobs.CHANGED, {"since": self._mark_us - back_us}).partitions(BATCH):
+            for job, last_event, state in rows:
+                if state in JOB_FINAL:
+                    over.add(job)
+                elif seen.get(job, -1) < last_event:
+                    news.append(job)
+        for job in over - self._over:
+            self._forget(job)
+        # What a look that went back far has not found, none will.
+        self._over = over if back_us == OVERLAP_US else self._over | over
+        return news
 
     def _compare(self, tx: Connection, now: int) -> list[JobId]:
         """Return all jobs that are not over and have changed; what is known of others is forgotten."""
         self._compared_us = now
         self._overlap.looked_far(now)
-        rows = tx.execute(load_jobs.ALIVE).all()
-        for job in self._seen.keys() - {row.id for row in rows}:
+        gone, news = set(self._seen), list[JobId]()
+        for rows in tx.execute(load_jobs.ALIVE).partitions(BATCH):
+            for job, last_event, _ in rows:
+                gone.discard(job)
+                if self._seen.get(job, -1) < last_event:
+                    news.append(job)
+        for job in gone:
             self._forget(job)
-            del self._seen[job]
-        return [job for job, last_event, _ in rows if self._seen.get(job, -1) < last_event]
+        return news
 
     def _outdated(self, rules: RestartRules | None, changed: list[JobId]) -> list[JobId]:
         """Return the other jobs that were read under rules by which their restarts have changed; they are read anew."""
@@ -217,7 +253,7 @@ class Loader:
                 runs.append(row)
         self._put_running(tx, runs, left, now)
         # At the end: what an error interrupts is read again.
-        self._seen.update((row.id, row.last_event) for row in rows)
+        self._seen.update((row.id, row.last_event) for row in rows if row.state not in JOB_FINAL)
 
     def _put_running(self, tx: Connection, rows: list[LoadedJob], left: dict[JobId, Estimate], now: int) -> None:
         runs = load_jobs.running(tx, rows, left, self.policy(tx), now)
@@ -227,6 +263,7 @@ class Loader:
         return self._estimator.remaining(tx, rows, now) if rows else {}
 
     def _forget(self, job: JobId) -> None:
+        self._seen.pop(job, None)
         self._state.remove(job)
         self._unqueue(job)
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from sys import intern
 from typing import Any, NamedTuple, cast
 
 from sqlalchemy import BindParameter, Connection, Select, Table, bindparam, func, select
@@ -167,7 +168,15 @@ def _plain(value: Any) -> Any:
 def load(tx: Connection, jobs: Sequence[JobId]) -> list[LoadedJob]:
     """Load these jobs, in no order."""
     rows = (row for some in chunks(jobs) for row in tx.execute(_JOBS, {"ids": some}))
-    return [LoadedJob(StoredSpec(spec), *columns) for spec, *columns in rows]
+    return [_shared(LoadedJob(StoredSpec(spec), *columns)) for spec, *columns in rows]
+
+
+def _shared(row: LoadedJob) -> LoadedJob:
+    """Return the row with one text for all jobs of a user, project or sweep: each row comes with its own."""
+    group = row.group_id
+    return row._replace(
+        user_id=intern(row.user_id), project=intern(row.project), group_id=group if group is None else intern(group)
+    )
 
 
 def waiting(row: LoadedJob, remaining: Estimate | None, policy: Policy) -> Waiting:

@@ -118,6 +118,6 @@ class Table:
         """Return a copy that later changes of this one do not touch."""
         other = Table()
         other.jobs, other.rows = self.jobs.copy(), self.rows.copy()
-        other._values, other._lanes = self._values.copy(), self._lanes.copy()
+        other._values, other._lanes = self.columns.copy(), self.class_id[np.newaxis].copy()
         other._show()
         return other

@@ -1,6 +1,10 @@
 """The state that a scheduler keeps is the one that it would read anew, and little is read to keep it."""
 
+import gc
+import sys
+from collections.abc import Sequence
 from dataclasses import replace
+from types import FunctionType, ModuleType
 from typing import Any
 
 import pytest
@@ -16,11 +20,11 @@ from service.scheduler.model.jobs import IneligibleReason
 from service.scheduler.model.nodes import LinkType
 from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.decide import decide
-from service.scheduler_cache import load_jobs
+from service.scheduler_cache import load, load_jobs
 from service.scheduler_cache.load import COMPARE_US, OVERLAP_US, Loader
 from tests.support import box
 from tests.support.box import GIB, NOW
-from torchyard.ids import new_id, now_us
+from torchyard.ids import JobId, new_id, now_us
 from torchyard.spec.policy import Policy
 from torchyard.states import StopReason
 
@@ -59,6 +63,36 @@ class Kept:
 def kept(db: Database) -> Kept:
     box.add_people(db)
     return Kept(db)
+
+
+def kept_by(loader: Loader) -> list[object]:
+    """All objects that the loader keeps."""
+    found: dict[int, object] = {}
+    left: list[object] = [loader]
+    while left:
+        one = left.pop()
+        if id(one) not in found and not isinstance(one, type | ModuleType | FunctionType):
+            found[id(one)] = one
+            left += gc.get_referents(one)
+    return list(found.values())
+
+
+def texts(loader: Loader) -> set[str]:
+    return {each for each in kept_by(loader) if isinstance(each, str)}
+
+
+def room(loader: Loader) -> int:
+    """Bytes of the tables of all dictionaries and sets, full or not."""
+    return sum(sys.getsizeof(each) for each in kept_by(loader) if isinstance(each, dict | set))
+
+
+def cancel(kept: Kept, jobs: Sequence[str]) -> None:
+    """Cancel jobs, and let as much time go by as the loader may take to forget them."""
+    with kept.db.write() as tx:
+        assert len(lifecycle.cancel_waiting(tx, list(map(JobId, jobs)), "ada", now_us())) == len(jobs)
+    kept.now = max(kept.now, now_us())
+    for seconds in (1, OVERLAP_US / S, 1):  # a look that goes back comes upon them again
+        kept.pass_by(seconds)
 
 
 def change(kept: Kept, job: str, changed_us: int) -> None:
@@ -170,6 +204,35 @@ def test_readers_share_what_has_not_changed(kept: Kept) -> None:
     after = kept.look()
     assert (set(before.waiting), set(after.waiting)) == ({first, second}, {second})
     assert (len(before.capacities()["box"].free), len(after.capacities()["box"].free)) == (1, 0)
+
+
+def test_nothing_is_kept_of_a_job_that_is_over(kept: Kept) -> None:
+    box.add_node(kept.db, devices=1)
+    job = box.add_job(kept.db)
+    kept._loader.order.of(kept.look(), kept.now, Policy())
+    assert job in texts(kept._loader)
+    cancel(kept, [job])
+    assert job not in texts(kept._loader)
+
+
+def test_jobs_of_one_user_and_project_share_their_names(kept: Kept) -> None:
+    first, second = box.add_job(kept.db), box.add_job(kept.db)
+    waiting = kept.look().waiting
+    assert waiting[first].user is waiting[second].user
+    assert waiting[first].project is waiting[second].project
+
+
+def test_the_room_of_jobs_goes_with_them(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(load, "FEW", 200)
+    kept.pass_by()
+    empty = room(kept._loader)
+    with kept.db.write() as tx:
+        jobs = [box.insert_job(tx) for _ in range(200)]
+    kept.pass_by()
+    full = room(kept._loader)
+    cancel(kept, jobs[:-1])
+    assert (room(kept._loader) - empty) * 4 < full - empty
+    assert set(kept.look().waiting) == set(jobs[-1:])
 
 
 def test_one_that_is_over_is_not_taken_for_one_that_runs(kept: Kept) -> None:
