@@ -11,6 +11,7 @@ from service.controllers.rollups import RollUps
 from service.controllers.scheduling import Scheduler
 from service.db.leader import Leader
 from service.identity import audit, tokens
+from service.infra import heap
 from service.infra.observability import Counters
 from service.infra.threads import Repeated
 
@@ -19,6 +20,7 @@ MONITOR_S = 1.0
 #: The database hears of the leader at least so often, however long a pass takes.
 LEAD_S = 1.0
 HOUSEKEEPING_S = 300.0
+GIVE_BACK_S = 10.0
 #: Stored bytes are compared with the files for the first time so long after the start, then every day.
 FIRST_COMPARISON_US = 3_600_000_000
 
@@ -50,6 +52,7 @@ def running(ctx: Context, woken: threading.Event, counters: Counters) -> Iterato
         Repeated("monitor", monitor.run, every_s=MONITOR_S, failed=counters.monitor_errors.inc),
         Repeated("rollups", RollUps(ctx).run, every_s=HOUSEKEEPING_S, failed=failed, woken=ctx.stored_points.look),
         Repeated("housekeeping", clean, every_s=HOUSEKEEPING_S, failed=failed),
+        Repeated("memory", heap.give_back, every_s=GIVE_BACK_S, failed=failed),
     ]
     with ExitStack() as stack:
         stack.callback(leader.resign)

@@ -18,6 +18,7 @@ from service.db.engine import Database
 from service.db.leader import Leader
 from service.db.models import Allocation, Device, Job, Member, Node
 from service.db.unit_of_work import unit_of
+from service.infra import heap
 from service.infra.observability import Counters
 from service.infra.threads import Repeated
 from service.scheduler.model.decisions import Start
@@ -248,6 +249,14 @@ def test_housekeeping_corrects_sums_of_stored_bytes(yard: RecordedContext, monke
     assert held() == 5
     with background.running(yard.ctx, yard.woken, Counters()):
         wait.until(lambda: held() == 0)
+
+
+def test_free_memory_is_given_back_again_and_again(yard: RecordedContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    rounds: list[int] = []
+    monkeypatch.setattr(background, "GIVE_BACK_S", 0.01)
+    monkeypatch.setattr(heap, "give_back", lambda: rounds.append(1))
+    with background.running(yard.ctx, yard.woken, Counters()):
+        wait.until(lambda: len(rounds) > 2)
 
 
 def test_a_round_that_fails_does_not_end_the_thread(caplog: pytest.LogCaptureFixture) -> None:
