@@ -115,7 +115,7 @@ def _begin_immediately(connection: Connection, deadline: float) -> None:
 
 
 def _engine(url: str, pool_size: int) -> Engine:
-    engine = create_engine(url, pool_size=pool_size, max_overflow=10, pool_pre_ping=True)
+    engine = create_engine(url, pool_size=pool_size, max_overflow=10, pool_pre_ping=True, pool_use_lifo=True)
 
     @event.listens_for(engine, "connect")
     def _configure(connection: Any, _record: Any) -> None:
@@ -131,7 +131,11 @@ def _snapshots(engine: Engine) -> Engine:
 
 def _sqlite_engine(url: str, pool_size: int) -> Engine:
     engine = create_engine(
-        url, pool_size=pool_size, max_overflow=10, connect_args={"check_same_thread": False, "timeout": WAIT_S}
+        url,
+        pool_size=pool_size,
+        max_overflow=10,
+        pool_use_lifo=True,  # each connection that is used in turn keeps two megabytes of pages
+        connect_args={"check_same_thread": False, "timeout": WAIT_S},
     )
 
     @event.listens_for(engine, "connect")

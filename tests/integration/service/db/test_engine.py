@@ -49,6 +49,17 @@ def test_a_reader_sees_one_moment(db: Database) -> None:
         assert count() == 1
 
 
+def test_one_after_the_other_uses_one_connection(db: Database) -> None:
+    """Each that was ever used keeps two megabytes of pages."""
+    with db.read(), db.read(), db.read():
+        pass
+    used = set()
+    for _ in range(5):
+        with db.read() as tx:
+            used.add(tx.connection.dbapi_connection)
+    assert len(used) == 1
+
+
 def test_a_reader_cannot_write_on_postgresql(postgres_server: Server) -> None:
     with postgres_server.database() as url:
         database = Database(url)
