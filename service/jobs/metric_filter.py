@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-from sqlalchemy import ColumnElement, and_, func, select
+from sqlalchemy import ColumnElement, and_, case, false, func, select, true
 from sqlalchemy.orm import aliased
 
 from service.db.models import Job, MetricSeries
@@ -82,7 +82,9 @@ def value_in(name: str, which: Which) -> tuple[ColumnElement[float | None], Colu
     first = select(func.min(other.id)).where(other.job_id == Job.id, same).correlate(Job, MetricSeries)
     value: ColumnElement[float | None] = _VALUES[which].expression
     shown = is_shown(name, Job.id.expression)
-    return value, and_(MetricSeries.name == name, shown, MetricSeries.id == first.scalar_subquery())
+    # As one expression: of several equalities PostgreSQL joins, and sorts, all series, since it expects that few pass.
+    it = case((and_(shown, MetricSeries.id == first.scalar_subquery()), true()), else_=false())
+    return value, and_(MetricSeries.name == name, it)
 
 
 def is_shown(name: str | ColumnElement[str], job_id: ColumnElement[JobId] | None = None) -> ColumnElement[bool]:

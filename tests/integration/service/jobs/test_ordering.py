@@ -1,11 +1,12 @@
 """Lists of jobs by a column, page by page, on both databases."""
 
 import random
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, event, insert, select, update
+from sqlalchemy import Connection, event, insert, select, text, update
 
 from service.db.engine import Database
 from service.db.models import Attempt, Job, MetricSeries
@@ -181,3 +182,34 @@ def test_indexes_have_the_order(
     db.dispose()
     for index in indexes:
         assert any(index in step for step in plans), plans
+
+
+def test_a_page_by_a_metric_reads_the_index_of_its_values_as_far_as_it_is_full(db: Database) -> None:
+    """Whatever the database expects of how many series a list shows."""
+    box.add_people(db)
+    with db.write() as tx:
+        first = box.insert_job(tx)
+        job = dict(tx.execute(select(Job.__table__).where(Job.id == first)).one()._mapping)
+        own = {"job_id": first, "attempt_id": "att", "attempt": 1, "stream": "own", "rank": 0, "name": "loss"}
+        tx.execute(insert(Attempt).values(id="att", job_id=first, number=1, state="exited", created_us=1))
+        numbers = range(2, 3_000)
+        ids = {number: f"job-{number}" for number in numbers}
+        tx.execute(insert(Job), [job | {"id": ids[number], "number": number} for number in numbers])
+        attempts = [
+            {"id": f"att-{number}", "job_id": ids[number], "number": 1, "state": "exited"} for number in numbers
+        ]
+        tx.execute(insert(Attempt), [attempt | {"created_us": 1} for attempt in attempts])
+        of = [{"job_id": ids[number], "attempt_id": f"att-{number}", "number": number} for number in numbers]
+        tx.execute(insert(MetricSeries), [own | each | {"max_value": float(each["number"])} for each in of])
+        if not db.is_sqlite:
+            tx.execute(text("ANALYZE"))
+    asked = list[tuple[str, Any]]()
+    event.listen(db.engine, "before_cursor_execute", lambda *args: asked.append((args[2], args[3])))
+    with db.read() as tx:
+        rows, _ = ordering.page(tx, ADA, find.Filters(), find.Span(limit=3), ordering.parse("-max:loss"), NOW)
+        (query,) = (each for each in asked if "metric_series.max_value AS value" in each[0])
+        explain = "EXPLAIN QUERY PLAN" if db.is_sqlite else "EXPLAIN"
+        plan = " ".join(str(row[-1]) for row in tx.exec_driver_sql(f"{explain} {query[0]}", query[1]))
+    assert [row.number for row in rows] == [2_999, 2_998, 2_997]
+    assert "ix_metric_series_name_max" in plan
+    assert not re.search("Sort|FOR ORDER BY|Hash", plan), plan
