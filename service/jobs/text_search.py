@@ -74,9 +74,14 @@ def _recent(tx: Connection, words: str, jobs: int, most: int) -> list[int]:
 
 
 def _indexed(tx: Connection, words: str) -> list[int]:
+    """Return the numbers of the jobs whose names have the words, or as many as have their trigrams if these are many.
+
+    The index knows trigrams alone: names that have all of them, but not in this order, are read for nothing.
+    """
     trigrams = func.name_trigrams(Job.name, type_=ARRAY(String))
-    query = select(Job.number).where(trigrams.contains(func.name_trigrams(words)), _named(words)).limit(MOST)
-    return list(tx.scalars(query))
+    some = select(Job.number, Job.name).where(trigrams.contains(func.name_trigrams(words))).limit(MOST).subquery()
+    found = tx.execute(select(some.c.number, some.c.name.icontains(words, autoescape=True))).all()
+    return [number for number, has_words in found if has_words or len(found) == MOST]
 
 
 def _rarest(tx: Connection, words: str) -> list[int]:

@@ -145,3 +145,17 @@ def test_a_job_is_found_by_its_newest_name(db: Database) -> None:
         gone = tx.scalar(select(Job.name).where(Job.number == 3)) or ""
         tx.execute(delete(Job).where(Job.number == 3))
         assert found(tx, gone) == []
+
+
+@pytest.mark.parametrize(("alike", "few"), [(3, True), (8, False)])
+def test_names_that_have_the_parts_elsewhere_are_read_up_to_a_bound(
+    db: Database, monkeypatch: pytest.MonkeyPatch, alike: int, few: bool
+) -> None:
+    monkeypatch.setattr(text_search, "MOST", 5)
+    box.add_people(db)
+    with db.write() as tx:
+        for name in [*["cabd_abc_bca"] * alike, "the-abcabd"]:
+            box.insert_job(tx, name=name)
+    with db.read() as tx:
+        assert (text_search.candidates(tx, "abcabd") is not None) == few
+        assert found(tx, "abcabd") == read_one_by_one(tx, "abcabd") == [alike + 1]
