@@ -9,9 +9,8 @@ from service.db.models import Device, Node
 from service.errors import ProblemError
 from service.identity import unix_accounts
 from service.lifecycle import links
-from service.scheduler.explain.fit import never_fits
+from service.scheduler.explain.fit import enough, never_fits
 from service.scheduler.model.nodes import NodeInfo, ResourceRequest, Slot
-from service.scheduler.policy.placement import enough
 from service.scheduler_cache.load import resources_of
 from torchyard.api import FieldProblem, NoteCode, Reason, SubmissionNote
 from torchyard.spec import JobSpec

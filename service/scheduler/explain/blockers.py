@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from service.scheduler.explain import passes
-from service.scheduler.explain.fit import lacks
+from service.scheduler.explain.fit import enough, lacks
 from service.scheduler.explain.lack import Lack, lack_of
 from service.scheduler.model.capacity import NodeCapacity
 from service.scheduler.model.decisions import CancelPreemption, Preempt, Start
@@ -14,7 +14,7 @@ from service.scheduler.model.jobs import IneligibleReason, Running
 from service.scheduler.model.nodes import ClosedReason, ResourceRequest
 from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.decide import SchedulingPass
-from service.scheduler.policy.placement import ClusterCapacity, PlacementRequest, choose, enough
+from service.scheduler.policy.placement import ClusterCapacity, PlacementRequest, choose
 from service.scheduler.policy.quotas import Reached
 from service.scheduler.policy.requests import placement_request
 from torchyard.ids import JobId

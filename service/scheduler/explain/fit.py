@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from service.scheduler.explain.lack import Lack, lack_of
 from service.scheduler.model.nodes import NodeInfo, ResourceRequest
-from service.scheduler.policy.placement import enough, sorts
+from service.scheduler.policy.placement import sorts
 
 
 def never_fits(resources: ResourceRequest, infos: Sequence[NodeInfo], nodes: int = 1) -> list[str]:
@@ -34,3 +34,8 @@ def _too_few(able: Sequence[NodeInfo], resources: ResourceRequest, nodes: int) -
     found = " and ".join(f"{len(one)} with {one[0].word}" for one in same) if len(same) > 1 else str(len(able))
     words = f"the job needs {nodes} nodes of one sort, and only {found} could hold a part of it"
     return Lack(words=words, params={"lack": "nodes", "needed": nodes, "found": max(map(len, same), default=0)})
+
+
+def enough(infos: Sequence[NodeInfo], resources: ResourceRequest, nodes: int) -> bool:
+    """Return whether these nodes, each of which has the capacity, are enough to spread the job over."""
+    return any(len(same) >= nodes for same in sorts(infos, resources))

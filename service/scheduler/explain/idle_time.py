@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from service.scheduler.explain.fit import enough
 from service.scheduler.model.capacity import NodeCapacity
 from service.scheduler.model.state import SchedulerState
-from service.scheduler.policy.placement import ClusterCapacity, PlacementRequest, enough
+from service.scheduler.policy.placement import ClusterCapacity, PlacementRequest
 from service.scheduler.policy.quotas import RemainingQuotas, spent
 from service.scheduler.policy.requests import placement_request
 from torchyard.ids import JobId

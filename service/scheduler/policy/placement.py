@@ -280,8 +280,3 @@ def sorts(infos: Sequence[NodeInfo], resources: ResourceRequest) -> list[list[No
     for info in infos:
         found.setdefault(_sort(resources, info), []).append(info)
     return [found[sort] for sort in (True, False) if sort in found]
-
-
-def enough(infos: Sequence[NodeInfo], resources: ResourceRequest, nodes: int) -> bool:
-    """Return whether these nodes, each of which has the capacity, are enough to spread the job over."""
-    return any(len(same) >= nodes for same in sorts(infos, resources))
