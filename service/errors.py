@@ -11,9 +11,11 @@ from torchyard.quantities import format_size
 from torchyard.spec import error_messages
 from torchyard.worded import Worded
 
-DATABASE_AWAY = "The database does not answer now: try again in a moment."
-DATABASE_BUSY = "The database is busy: something else has held its lock for seconds, try again in a moment."
-DISK_FULL = "The service's disk is full: free space where its database and its artifacts lie."
+DATABASE_AWAY = Worded("database-away", "The database does not answer now: try again in a moment.")
+DATABASE_BUSY = Worded(
+    "database-busy", "The database is busy: something else has held its lock for seconds, try again in a moment."
+)
+DISK_FULL = Worded("disk-full", "The service's disk is full: free space where its database and its artifacts lie.")
 #: SQLSTATEs of PostgreSQL: `disk_full`, `lock_not_available`.
 _PG_FULL, _PG_LOCKED = "53100", "55P03"
 _SQLITE_LOCKED = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})

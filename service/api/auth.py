@@ -16,6 +16,7 @@ from service.identity.callers import IMPLIED, Caller, Tokens, hash_secret
 from service.identity.oidc_attempts import ATTEMPT_S
 from service.identity.sessions import SESSION_S
 from torchyard.api import PREFIX
+from torchyard.worded import Worded
 
 #: Where the caller of a request is noted, for what lies outside of the routes.
 _CALLER = "torchyard.caller"
@@ -44,12 +45,17 @@ async def current(request: Request) -> Caller:
     """The caller of a request; raises the `unauthorized` problem."""
     secret = _secret(request)
     if not secret:
-        raise ProblemError("unauthorized", "Send 'Authorization: Bearer <token>'; `yard token show` prints yours.")
+        raise ProblemError(
+            "unauthorized",
+            Worded("send-token", "Send 'Authorization: Bearer <token>'; `yard token show` prints yours."),
+        )
     tokens: Tokens = request.app.state.tokens
     sha256 = hash_secret(secret)
     caller = tokens.cached(sha256) or await run_in_threadpool(tokens.find, sha256)
     if caller is None:
-        raise ProblemError("unauthorized", "This token is unknown, expired or revoked: ask for a new one.")
+        raise ProblemError(
+            "unauthorized", Worded("token-unknown", "This token is unknown, expired or revoked: ask for a new one.")
+        )
     request.scope[_CALLER] = caller
     return caller
 

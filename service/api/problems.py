@@ -108,13 +108,16 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(DataError)
     async def _data(_request: Request, _error: DataError) -> Response:
         return response(
-            ProblemError("invalid-request", "Texts must not contain NUL, and numbers must fit into 64 bits.")
+            ProblemError(
+                "invalid-request",
+                Worded("nul-or-numbers", "Texts must not contain NUL, and numbers must fit into 64 bits."),
+            )
         )
 
     @app.exception_handler(Exception)
     async def _internal(request: Request, error: Exception) -> Response:
         logger.error("%s %s failed", request.method, request.url.path, exc_info=error)
-        return response(ProblemError("internal", "The service failed; its log says why."))
+        return response(ProblemError("internal", Worded("see-log", "The service failed; its log says why.")))
 
 
 def _install_outer(app: FastAPI) -> None:

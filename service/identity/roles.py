@@ -8,6 +8,7 @@ from service.errors import ProblemError
 from service.identity.callers import Caller
 from service.identity.visibility import Owned
 from torchyard.api import Role, Submitters
+from torchyard.worded import Worded
 
 
 def role_in(caller: Caller, project: str) -> Role:
@@ -23,11 +24,15 @@ def may_submit(caller: Caller, project: str, submitters: Submitters) -> None:
     if role_in(caller, project) == "viewer":
         raise _viewer(caller, project)
     if is_closed(caller, project, submitters):
-        mend = f"`yard projects members add {project} {caller.name}`"
         raise ProblemError(
             "forbidden",
-            f"project: only its members submit to {project}, and {caller.name} is none: take another one, or ask an "
-            f"administrator for {mend}.",
+            Worded(
+                "members-only",
+                "project: only its members submit to {project}, and {user} is none: take another one, or ask an "
+                "administrator for `yard projects members add {project} {user}`.",
+                project=project,
+                user=caller.name,
+            ),
         )
 
 
@@ -44,7 +49,11 @@ def may_change(caller: Caller, owned: Owned) -> None:
     if role != "administrator" and caller.user_id != owned.user_id:
         raise ProblemError(
             "forbidden",
-            "This job is another user's: only its owner or an administrator, of all or of its project, may change it.",
+            Worded(
+                "other-users-job",
+                "This job is another user's: only its owner or an administrator, of all or of its project, may "
+                "change it.",
+            ),
         )
 
 
@@ -53,7 +62,13 @@ def may_administer(caller: Caller, project: str) -> None:
     role = role_in(caller, project)
     if role != "administrator":
         raise ProblemError(
-            "forbidden", f"This needs the role administrator, of all or of project {project}; yours there is {role}."
+            "forbidden",
+            Worded(
+                "needs-administrator",
+                "This needs the role administrator, of all or of project {project}; yours there is {role}.",
+                project=project,
+                role=role,
+            ),
         )
 
 
@@ -66,14 +81,22 @@ def refuse_service_account(caller: Caller, what: str) -> None:
 def missing_scope(caller: Caller, scope: str) -> ProblemError:
     """Return the refusal of a caller without a scope: their role has taken it, or the token never had it."""
     if caller.role == "viewer" and scope not in {"node", "join"}:
-        mend = f"`yard users set {caller.name} --role member`"
         return ProblemError(
             "forbidden",
-            f"{caller.name} has the role viewer, which reads and changes nothing: an administrator changes that with "
-            f"{mend}.",
+            Worded(
+                "viewer",
+                "{user} has the role viewer, which reads and changes nothing: an administrator changes that with "
+                "`yard users set {user} --role member`.",
+                user=caller.name,
+            ),
         )
     has = ", ".join(sorted(caller.scopes)) or "none"
-    return ProblemError("forbidden", f"This needs a token with the scope {scope}; this one has: {has}.")
+    return ProblemError(
+        "forbidden",
+        Worded(
+            "missing-scope", "This needs a token with the scope {scope}; this one has: {has}.", scope=scope, has=has
+        ),
+    )
 
 
 def _viewer(caller: Caller, project: str) -> ProblemError:
@@ -81,12 +104,22 @@ def _viewer(caller: Caller, project: str) -> ProblemError:
         own = ", ".join(sorted(caller.roles))
         return ProblemError(
             "forbidden",
-            f"{caller.name} is a service account of project {own}, with the role viewer in project {project}: "
-            "it changes nothing there.",
+            Worded(
+                "viewer-service-account",
+                "{name} is a service account of project {own}, with the role viewer in project {project}: it "
+                "changes nothing there.",
+                name=caller.name,
+                own=own,
+                project=project,
+            ),
         )
-    mend = f"`yard projects members add {project} {caller.name} --role member`"
     return ProblemError(
         "forbidden",
-        f"{caller.name} has the role viewer in project {project}, which reads and changes nothing: an administrator "
-        f"changes that with {mend}.",
+        Worded(
+            "project-viewer",
+            "{user} has the role viewer in project {project}, which reads and changes nothing: an administrator "
+            "changes that with `yard projects members add {project} {user} --role member`.",
+            user=caller.name,
+            project=project,
+        ),
     )

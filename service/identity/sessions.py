@@ -10,6 +10,7 @@ from service.identity import audit, sign_in_codes, tokens, users
 from service.identity.callers import Caller, Tokens
 from service.infra.times import moment
 from torchyard import api
+from torchyard.worded import Worded
 
 SESSION_S = 30 * 86_400
 NAME = "dashboard session"
@@ -25,7 +26,14 @@ def make_link_code(db: Database, caller: Caller, name: str, now: int) -> api.Sig
     with db.read() as tx:
         user = users.by_name(tx, name)
     if user.project is not None:
-        raise ProblemError("conflict", f"{name} is a service account, which signs in nowhere: make a token for it.")
+        raise ProblemError(
+            "conflict",
+            Worded(
+                "link-service-account",
+                "{name} is a service account, which signs in nowhere: make a token for it.",
+                name=name,
+            ),
+        )
     scope: api.Scope = "admin" if user.admin else "submit"
     request = api.TokenRequest(name=LINK_NAME, scopes=[scope], user=name, expires_in=SESSION_S)
     made = tokens.create_token(db, caller, request, now)
@@ -48,11 +56,17 @@ def _begin(tx: Connection, token_id: str, now: int) -> api.NewToken:
     tx.execute(delete(Token).where(Token.parent_id.is_not(None), Token.expires_us < now))
     token = TokenRecord.first(tx.execute(select(Token.__table__).where(Token.id == token_id)))
     if token is None or token.revoked_us is not None or (token.expires_us is not None and token.expires_us <= now):
-        raise ProblemError("unauthorized", "This token or code no longer counts: ask for a new one.")
+        raise ProblemError(
+            "unauthorized", Worded("proof-ended", "This token or code no longer counts: ask for a new one.")
+        )
     if token.node is not None:
-        raise ProblemError("forbidden", "A node's token opens no session: use a person's.")
+        raise ProblemError(
+            "forbidden", Worded("node-token-session", "A node's token opens no session: use a person's.")
+        )
     if tx.scalar(select(User.project).where(User.id == token.user_id)) is not None:
-        raise ProblemError("forbidden", "A service account opens no session: use a person's token.")
+        raise ProblemError(
+            "forbidden", Worded("service-account-session", "A service account opens no session: use a person's token.")
+        )
     expires_us = min(now + SESSION_S * 1_000_000, token.expires_us or 2**62)
     parent = token.parent_id or token.id  # a session's own session belongs to the same token
     return tokens.issue(tx, token.user_id, NAME, token.scopes, now, expires_us=expires_us, parent_id=parent)

@@ -15,6 +15,7 @@ from service.identity.callers import Caller, Tokens, expand, hash_secret, new_se
 from service.infra.times import moment
 from torchyard import api
 from torchyard.ids import new_id
+from torchyard.worded import Worded
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ def own_tokens(db: Database, caller: Caller, now: int) -> list[api.Token]:
 def all_tokens(db: Database, caller: Caller, now: int) -> list[api.Token]:
     """Return the valid tokens and sessions of all users; ``forbidden`` unless the caller is an administrator."""
     if not caller.admin:
-        raise ProblemError("forbidden", "all: only an administrator sees other people's tokens.")
+        raise ProblemError("forbidden", Worded("all-tokens", "all: only an administrator sees other people's tokens."))
     return _valid_tokens(db, now, None)
 
 
@@ -86,23 +87,40 @@ def node_tokens(db: Database, now: int) -> list[str]:
 def _check_request(caller: Caller, request: api.TokenRequest, owner: api.User) -> None:
     roles.refuse_service_account(caller, "makes no tokens")  # those of one that leaked would outlive its rotation
     if not owner.active:
-        raise field_problem("user", f"{owner.name} is deactivated: `yard users set {owner.name} --active` ends that")
+        raise field_problem(
+            "user",
+            Worded(
+                "user-deactivated", "{name} is deactivated: `yard users set {name} --active` ends that", name=owner.name
+            ),
+        )
     if owner.id != caller.user_id and not caller.admin:
-        raise ProblemError("forbidden", "user: only an administrator makes tokens for others.")
+        raise ProblemError(
+            "forbidden", Worded("tokens-of-others", "user: only an administrator makes tokens for others.")
+        )
     if ("node" in request.scopes) != (request.node is not None) or (
         "node" in request.scopes and len(request.scopes) > 1
     ):
-        raise field_problem("node", "a node's token has the scope node alone, and names its node")
+        raise field_problem("node", Worded("node-token", "a node's token has the scope node alone, and names its node"))
     if request.node is not None and owner.project is not None:
-        raise field_problem("user", f"{owner.name} is a service account: a node's token is an administrator's")
+        raise field_problem(
+            "user",
+            Worded(
+                "node-token-owner", "{name} is a service account: a node's token is an administrator's", name=owner.name
+            ),
+        )
     if request.node is not None and not caller.admin:
-        raise ProblemError("forbidden", "scopes: only an administrator makes tokens for nodes.")
+        raise ProblemError(
+            "forbidden", Worded("node-token-maker", "scopes: only an administrator makes tokens for nodes.")
+        )
     beyond = set(request.scopes) - caller.scopes - {"node"}
     if beyond or ("admin" in request.scopes and not owner.admin):
         wrong = ", ".join(sorted(beyond or {"admin"}))
-        raise ProblemError("forbidden", f"scopes: {wrong} is more than this user or the token in use has.")
+        raise ProblemError(
+            "forbidden",
+            Worded("scopes-beyond", "scopes: {scopes} is more than this user or the token in use has.", scopes=wrong),
+        )
     if request.expires_in is not None and request.expires_in <= 0:
-        raise field_problem("expires_in", "must be longer than nothing, such as 30d")
+        raise field_problem("expires_in", Worded("expires-in", "must be longer than nothing, such as 30d"))
 
 
 def _expiry(tx: Connection, caller: Caller, request: api.TokenRequest, now: int) -> int | None:
@@ -162,7 +180,10 @@ def rotate(
     with db.write() as tx:
         old = _own_token(tx, caller, token_id)
         if old.parent_id is not None:
-            raise ProblemError("not-acceptable-state", "This is a session of the dashboard: sign out, then in again.")
+            raise ProblemError(
+                "not-acceptable-state",
+                Worded("token-is-session", "This is a session of the dashboard: sign out, then in again."),
+            )
         lifetime = None if old.expires_us is None else now + old.expires_us - old.created_us
         expires_us = _earliest(lifetime, _limit(tx, caller))
         made = issue(tx, old.user_id, old.name, old.scopes, now, node=old.node, expires_us=expires_us)
@@ -205,5 +226,8 @@ def _own_token(tx: Connection, caller: Caller, token_id: str) -> TokenRecord:
     in_use = TokenRecord.one(tx.execute(select(Token.__table__).where(Token.id == caller.token_id)))
     # By the tokens' own scopes: who has become a viewer still ends what they had made before.
     if not caller.admin and not expand(in_use.scopes).issuperset(token.scopes):
-        raise ProblemError("forbidden", "This token may do more than the one in use: end it with one that may as much.")
+        raise ProblemError(
+            "forbidden",
+            Worded("token-rights", "This token may do more than the one in use: end it with one that may as much."),
+        )
     return token

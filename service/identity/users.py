@@ -16,6 +16,7 @@ from torchyard import api
 from torchyard.api import Role
 from torchyard.api.sharing import UserChanges
 from torchyard.ids import new_id
+from torchyard.worded import Worded
 
 
 def _user(record: UserRecord, warnings: unix_accounts.AccountWarnings) -> api.User:
@@ -103,7 +104,9 @@ def add(
     try:
         tx.execute(insert(User).values(id=user_id, role=role if service_project is None else "viewer", **values))
     except IntegrityError as error:
-        raise ProblemError("conflict", f"name: there is a user {name} already: take another name.") from error
+        raise ProblemError(
+            "conflict", Worded("user-exists", "name: there is a user {name} already: take another name.", name=name)
+        ) from error
     if service_project is not None:
         member = {"project": service_project, "user_id": user_id, "added_us": now, "role": role}
         tx.execute(insert(ProjectMember).values(**member))
@@ -113,13 +116,18 @@ def add(
 def refuse_administrator(service_project: str | None, role: Role) -> None:
     """Raise ``invalid-request`` for a service account that would be an administrator."""
     if service_project is not None and role == "administrator":
-        raise field_problem("role", "a service account is member or viewer of its project, never administrator")
+        raise field_problem(
+            "role",
+            Worded("service-account-role", "a service account is member or viewer of its project, never administrator"),
+        )
 
 
 def _role(*, admin: bool, role: Role | None) -> Role:
     """Return the role that is asked for by either field."""
     if admin and role not in (None, "administrator"):
-        raise field_problem("role", f"{role} and admin contradict each other: give one of them")
+        raise field_problem(
+            "role", Worded("role-and-admin", "{role} and admin contradict each other: give one of them", role=role)
+        )
     return "administrator" if admin else role or "member"
 
 
@@ -160,7 +168,10 @@ def deactivate_user(db: Database, cache: Tokens, caller: Caller, name: str, now:
 def _refuse_root(unix_user: str | None) -> None:
     """Raise ``invalid-request`` for root's account: whose jobs run as root are administrators of the whole machine."""
     if unix_user == "root":
-        raise field_problem("unix_user", "no jobs run as root for somebody: create an account for them, and name that")
+        raise field_problem(
+            "unix_user",
+            Worded("unix-root", "no jobs run as root for somebody: create an account for them, and name that"),
+        )
 
 
 def _change_user(tx: Connection, caller: Caller, name: str, changes: UserChanges, now: int) -> api.User:

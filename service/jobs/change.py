@@ -24,6 +24,7 @@ from torchyard import api
 from torchyard.ids import JobId
 from torchyard.spec import PRIORITY_RANK, JobSpec, sweeps
 from torchyard.states import JobState, StopReason
+from torchyard.worded import Worded, of_error
 
 Action = Callable[[Connection, JobId, str | None, int], object]
 
@@ -49,9 +50,9 @@ def refusals() -> Iterator[None]:
     try:
         yield
     except lifecycle.Unknown as error:
-        raise ProblemError("not-found", str(error)) from error
+        raise ProblemError("not-found", of_error(error)) from error
     except lifecycle.Conflict as error:
-        raise ProblemError("not-acceptable-state", str(error)) from error
+        raise ProblemError("not-acceptable-state", of_error(error)) from error
 
 
 def patch(
@@ -115,20 +116,34 @@ def _sentence(changed: dict[str, Any]) -> str:
 def _check_changes(caller: Caller, found: JobVersion, given: dict[str, Any]) -> None:
     for name in ("name", "priority", "tags"):
         if name in given and given[name] is None:
-            raise field_problem(name, "must not be null: leave it out to keep it")
+            raise field_problem(name, Worded("not-null", "must not be null: leave it out to keep it"))
     if "priority" in given:
         submit.check_priority(caller, given["priority"])
-        _require(not found.is_over, found, "priority", "a job that is not over")
+        _require(not found.is_over, found, "priority", Worded("not-over", "a job that is not over"))
     if "time_limit" in given:
-        _require(found.state == JobState.QUEUED, found, "time_limit", "a job that waits: its node has it already")
+        _require(found.state == JobState.QUEUED, found, "time_limit", _WAITING)
+
+
+_WAITING = Worded("still-waiting", "a job that waits: its node has it already")
 
 
 def _require(allowed: bool, found: JobVersion, field: str, of_what: str) -> None:
     if not allowed:
         raise ProblemError(
             "not-acceptable-state",
-            f"{field}: job {found.number} is {found.state}; {field} changes only of {of_what}.",
-            errors=[api.FieldProblem(field=field, message=f"changes only of {of_what}")],
+            Worded(
+                "changes-of",
+                "{field}: job {number} is {state}; {field} changes only of {of_what}.",
+                field=field,
+                number=found.number,
+                state=found.state,
+                of_what=of_what,
+            ),
+            errors=[
+                api.FieldProblem(
+                    field=field, message=Worded("changes-only-of", "changes only of {of_what}", of_what=of_what)
+                )
+            ],
         )
 
 
@@ -141,7 +156,9 @@ def prepare_rerun(db: Database, caller: Caller, ref: str, request: api.Rerun, ke
             _require_own_values(before, request.changes)
         spec = changed_spec(before.data, request.changes)
         if spec.sweep is not None:
-            raise field_problem("changes.sweep", "a rerun is one job: submit a sweep with POST /jobs")
+            raise field_problem(
+                "changes.sweep", Worded("rerun-sweep", "a rerun is one job: submit a sweep with POST /jobs")
+            )
         checkpoint = _checkpoint(tx, found.id, request.from_checkpoint, spec)
     return Submission(
         caller=caller,
@@ -164,7 +181,11 @@ def _require_own_values(before: StoredSpec, changes: Mapping[str, Any]) -> None:
     if kept:
         raise field_problem(
             "changes.env",
-            f"the values of {', '.join(kept)} are their owner's: give your own, or null to leave a variable out",
+            Worded(
+                "owners-values",
+                "the values of {names} are their owner's: give your own, or null to leave a variable out",
+                names=tuple(kept),
+            ),
         )
 
 
@@ -185,7 +206,7 @@ def changed_spec(spec: Mapping[str, Any], changes: dict[str, Any]) -> JobSpec:
     try:
         return body.check(merge(spec, changes))
     except ProblemError as error:
-        error.errors = [api.FieldProblem(field=f"changes.{e.field}", message=e.message) for e in error.errors]
+        error.errors = [each.model_copy(update={"field": f"changes.{each.field}"}) for each in error.errors]
         raise
 
 
@@ -214,7 +235,13 @@ def _checkpoint(tx: Connection, job_id: JobId, asked: str | None, spec: JobSpec)
         found = tx.scalar(query.where(Checkpoint.state != "deleted"))
     if found is None:
         raise field_problem(
-            "from_checkpoint", f"this job has no checkpoint {asked!r}: see GET /jobs/{job_id}/checkpoints"
+            "from_checkpoint",
+            Worded(
+                "checkpoint-absent",
+                "this job has no checkpoint {asked!r}: see GET /jobs/{job}/checkpoints",
+                asked=asked,
+                job=job_id,
+            ),
         )
     return found
 
@@ -232,5 +259,8 @@ def _latest(tx: Connection, job_id: JobId) -> str | None:
 
 def _best(tx: Connection, job_id: JobId, spec: JobSpec) -> str | None:
     if spec.checkpoint.keep_best is None:
-        raise field_problem("from_checkpoint", "best needs checkpoint.keep_best in the spec: name a checkpoint's id")
+        raise field_problem(
+            "from_checkpoint",
+            Worded("best-of-none", "best needs checkpoint.keep_best in the spec: name a checkpoint's id"),
+        )
     return retention.best(retention.checkpoints_of(tx, job_id), spec.checkpoint.keep_best)

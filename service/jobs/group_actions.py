@@ -18,6 +18,7 @@ from service.jobs import groups
 from service.jobs.change import refusals
 from torchyard.ids import JobId
 from torchyard.states import JOB_FINAL, JobState, StopReason
+from torchyard.worded import Worded
 
 Action = Callable[[Connection, ShownGroup, Caller, int], Sequence[JobId]]
 
@@ -69,7 +70,12 @@ def _require_waiting(tx: Connection, group: ShownGroup) -> None:
     waits = select(Job.id).where(Job.group_id == group.id, Job.state == JobState.QUEUED).limit(1)
     if tx.scalar(waits) is None:
         raise ProblemError(
-            "not-acceptable-state", f"No trial of sweep {group.number} waits: only those that do are held or released."
+            "not-acceptable-state",
+            Worded(
+                "no-trial-waits",
+                "No trial of sweep {number} waits: only those that do are held or released.",
+                number=group.number,
+            ),
         )
 
 

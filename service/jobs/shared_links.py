@@ -19,6 +19,7 @@ from service.jobs import change, present, versions
 from torchyard import api
 from torchyard.api import Visibility
 from torchyard.ids import JobId
+from torchyard.worded import Worded
 
 
 def share(
@@ -34,8 +35,12 @@ def share(
         if not tx.scalar(select(Project.name).where(Project.name == found.project, _is_public(default))):
             raise ProblemError(
                 "conflict",
-                f"Jobs of {found.project} are private: nobody but their owners may see them, so there are no links to "
-                f"them. An administrator changes that with `yard projects set {found.project} --visibility project`.",
+                Worded(
+                    "private-jobs",
+                    "Jobs of {project} are private: nobody but their owners may see them, so there are no links to "
+                    "them. An administrator changes that with `yard projects set {project} --visibility project`.",
+                    project=found.project,
+                ),
             )
         job, now = lifecycle.lock_job(tx, found.id), clock()
         expires_s = now // 1_000_000 + expires_in

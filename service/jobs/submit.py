@@ -28,6 +28,7 @@ from torchyard import api
 from torchyard.api import FieldProblem, NoteCode, SubmissionNote, Submitters
 from torchyard.ids import JobId
 from torchyard.spec import JobSpec, Priority
+from torchyard.worded import Worded
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +131,7 @@ def _submitted(tx: Connection, caller: Caller, job_id: JobId, *, sweep: bool, ne
 def check_priority(caller: Caller, priority: Priority) -> None:
     """Refuse urgent jobs, which overtake everybody, to all but administrators."""
     if priority is Priority.URGENT and not caller.admin:
-        message = "urgent needs the admin scope: take high"
+        message = Worded("urgent", "urgent needs the admin scope: take high")
         raise ProblemError(
             "forbidden", f"priority: {message}", errors=[FieldProblem(field="priority", message=message)]
         )
@@ -140,7 +141,12 @@ def _check_rights(submission: Submission) -> None:
     check_priority(submission.caller, submission.spec.priority)
     for name, value in submission.spec.env.items():
         if value == HIDDEN:  # copied from a job whose values the caller may not see
-            raise field_problem(f"env.{name}", f"{HIDDEN} stands for a value that is not yours to see: give your own")
+            raise field_problem(
+                f"env.{name}",
+                Worded(
+                    "hidden-value", "{hidden} stands for a value that is not yours to see: give your own", hidden=HIDDEN
+                ),
+            )
 
 
 def _check_project(tx: Connection, submission: Submission) -> bool:
@@ -153,8 +159,16 @@ def _check_project(tx: Connection, submission: Submission) -> bool:
     if submission.caller.admin:
         return False
     known = ", ".join(tx.scalars(select(Project.name).order_by(Project.name).limit(20)))
-    mend = f"take one of {known}, or ask an administrator for `yard projects create {name}`"
-    raise field_problem("project", f"there is no project {name}: {mend}")
+    raise field_problem(
+        "project",
+        Worded(
+            "project-unknown",
+            "there is no project {project}: take one of {known}, or ask an administrator for "
+            "`yard projects create {project}`",
+            project=name,
+            known=known,
+        ),
+    )
 
 
 def _create_project(tx: Connection, submission: Submission, now: int) -> None:
@@ -216,12 +230,21 @@ def _check_snapshot(tx: Connection, submission: Submission, *, lock: bool) -> No
     row = tx.execute(query).one_or_none()
     if code == submission.snapshot:
         if row is None:
-            raise field_problem("code", "the code of this job was discarded: submit it again from its folder")
+            raise field_problem(
+                "code", Worded("code-discarded", "the code of this job was discarded: submit it again from its folder")
+            )
         return
     if row is None or (row.user_id != submission.caller.user_id and not submission.caller.admin):
-        raise field_problem("code", f"you have no snapshot {code}: upload it with POST /snapshots")
+        raise field_problem(
+            "code", Worded("code-absent", "you have no snapshot {code}: upload it with POST /snapshots", code=code)
+        )
     if not row.committed:
-        raise field_problem("code", f"snapshot {code} is not complete: upload what is missing, then commit it")
+        raise field_problem(
+            "code",
+            Worded(
+                "code-incomplete", "snapshot {code} is not complete: upload what is missing, then commit it", code=code
+            ),
+        )
 
 
 _SUBMITTERS: Select[Any] = select(Project.submitters).where(Project.name == bindparam("name"))

@@ -12,6 +12,7 @@ from service.identity.callers import Caller
 from service.identity.visibility import found_for, may_read_env, readable
 from service.infra.etags import etag
 from torchyard.ids import JobId
+from torchyard.worded import Worded
 
 #: Bytes, not times: a rank whose points come late or whose clock is behind moves no newest time.
 _METRICS = (
@@ -71,7 +72,12 @@ def _no_job(tx: Connection, ref: str, caller: Caller) -> ProblemError:
     if (number := tx.scalar(select(Group.number).where(of_sweep, readable(caller, Group)))) is None:
         return not_found("job", ref)
     return ProblemError(
-        "not-found", f"{number} is a sweep, not a job: see `yard sweep show {number}` (GET /groups/{number})."
+        "not-found",
+        Worded(
+            "is-sweep",
+            "{number} is a sweep, not a job: see `yard sweep show {number}` (GET /groups/{number}).",
+            number=number,
+        ),
     )
 
 
@@ -92,11 +98,15 @@ def tag_of_list(found: Sequence[JobVersion], following: str | None, caller: Call
 def check_match(header: str | None, version: int) -> None:
     """Compare If-Match with a job's version; problems ``precondition-required`` and ``precondition-failed``."""
     if header is None:
-        raise ProblemError("precondition-required", "Send If-Match with the ETag of the job as you have read it.")
+        raise ProblemError(
+            "precondition-required",
+            Worded("send-if-match", "Send If-Match with the ETag of the job as you have read it."),
+        )
     tags = [item.strip().removeprefix("W/").strip('"') for item in header.split(",")]
     if "*" not in tags and str(version) not in {item.partition(".")[0] for item in tags}:
         raise ProblemError(
-            "precondition-failed", "The job has changed since you read it: read it again, then change it."
+            "precondition-failed",
+            Worded("job-changed", "The job has changed since you read it: read it again, then change it."),
         )
 
 

@@ -17,13 +17,21 @@ from service.lifecycle.transitions import change_attempt, change_job, move_job
 from torchyard.api import JobError
 from torchyard.ids import AttemptId, JobId
 from torchyard.states import AttemptState, JobState
+from torchyard.worded import Worded
 
 
 def request_dump(tx: Connection, job_id: JobId, actor: str | None, now: int) -> int:
     """Ask for the stacks of a running job; return the order's serial. `Conflict` if nothing of it runs."""
     job = lock_job(tx, job_id)
     if job.state not in (JobState.RUNNING, JobState.STOPPING):
-        raise Conflict(f"job {job.number} is {job.state}: only a running job has stacks")
+        raise Conflict(
+            Worded(
+                "stacks-of-running",
+                "job {number} is {state}: only a running job has stacks",
+                number=job.number,
+                state=job.state,
+            )
+        )
     serial = _ask(tx, live_attempt(tx, job))
     change_job(tx, job_id, Note(kind="stacks-requested", message="asked for its stacks", actor=actor), now)
     return serial

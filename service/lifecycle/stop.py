@@ -15,6 +15,7 @@ from service.lifecycle.start import withdraw
 from service.lifecycle.transitions import change_attempt, change_job, move_attempt, move_job, nudge_members
 from torchyard.ids import JobId
 from torchyard.states import JOB_FINAL, STOP_PRECEDENCE, AttemptState, JobState, StopReason
+from torchyard.worded import Worded
 
 _WORDS = {
     StopReason.CANCEL: "cancelled",
@@ -77,7 +78,14 @@ def request_checkpoint(tx: Connection, job_id: JobId, actor: str | None, now: in
     """Ask a running job to write a checkpoint; return the order's serial. `Conflict` if it is not running."""
     job = lock_job(tx, job_id)
     if job.state != JobState.RUNNING:
-        raise Conflict(f"job {job.number} is {job.state}: only a running job can write a checkpoint")
+        raise Conflict(
+            Worded(
+                "checkpoint-of-running",
+                "job {number} is {state}: only a running job can write a checkpoint",
+                number=job.number,
+                state=job.state,
+            )
+        )
     attempt = live_attempt(tx, job)
     change_attempt(tx, attempt, checkpoint_serial=attempt.checkpoint_serial + 1)
     change_job(tx, job_id, Note(kind="checkpoint-requested", message="asked to write a checkpoint", actor=actor), now)
@@ -98,14 +106,28 @@ def release_hold(tx: Connection, job_id: JobId, actor: str | None, now: int) -> 
 def _set_held(tx: Connection, job_id: JobId, note: Note, now: int, *, held: bool, **values: int) -> None:
     job = lock_job(tx, job_id)
     if job.state != JobState.QUEUED:
-        raise Conflict(f"job {job.number} is {job.state}: only a queued job can be held or released")
+        raise Conflict(
+            Worded(
+                "hold-queued",
+                "job {number} is {state}: only a queued job can be held or released",
+                number=job.number,
+                state=job.state,
+            )
+        )
     if job.held != held:
         change_job(tx, job_id, note, now, held=held, **values)
 
 
 def _already_over(job: JobRecord, reason: StopReason) -> JobState:
     if reason is StopReason.CANCEL and job.state != JobState.CANCELLED:
-        raise Conflict(f"job {job.number} is over: it {job.state} before it could be cancelled")
+        raise Conflict(
+            Worded(
+                "cancel-over",
+                "job {number} is over: it {state} before it could be cancelled",
+                number=job.number,
+                state=job.state,
+            )
+        )
     return job.state
 
 

@@ -18,6 +18,7 @@ from service.identity.provider_calls import ProviderCalls
 from service.identity.sign_in_limits import SignInLimits
 from service.infra.times import moment
 from torchyard import api
+from torchyard.worded import Worded
 
 router = api_router("session", "/session")
 
@@ -44,7 +45,7 @@ def _token_id(request: Request, ctx: Context, asked: api.SignIn) -> str:
     too, is no reason to keep its owner out.
     """
     if (asked.token is None) == (asked.code is None):
-        raise field_problem("token", "give either a token or a code")
+        raise field_problem("token", Worded("token-or-code", "give either a token or a code"))
     found = (
         sign_in_codes.take(ctx.db, asked.code, ctx.now_us())
         if asked.code is not None
@@ -54,7 +55,9 @@ def _token_id(request: Request, ctx: Context, asked: api.SignIn) -> str:
         return found
     limits: SignInLimits = request.app.state.sign_in_limits
     limits.begin(_address(request))
-    raise ProblemError("unauthorized", "This token or code is unknown or used up: ask for a new one.")
+    raise ProblemError(
+        "unauthorized", Worded("proof-unknown", "This token or code is unknown or used up: ask for a new one.")
+    )
 
 
 def _by_token(request: Request, secret: str) -> str | None:
@@ -114,14 +117,20 @@ def _attempt(request: Request, ctx: Context, state: str, code: str) -> OidcAttem
     known = auth.is_attempt(ctx, request, state)
     attempt = oidc_attempts.take(ctx.db, state, ctx.now_us()) if known else None
     if attempt is None or not code:
-        raise ProblemError("unauthorized", "This sign-in was not begun in this browser, took too long or was refused.")
+        raise ProblemError(
+            "unauthorized",
+            Worded("sign-in-elsewhere", "This sign-in was not begun in this browser, took too long or was refused."),
+        )
     return attempt
 
 
 def _oidc(ctx: Context) -> oidc.OidcClient:
     settings = ctx.settings
     if settings.oidc_issuer is None:
-        raise ProblemError("not-found", "Nobody signs in by OpenID Connect here: TORCHYARD_OIDC_ISSUER is not set.")
+        raise ProblemError(
+            "not-found",
+            Worded("no-openid", "Nobody signs in by OpenID Connect here: TORCHYARD_OIDC_ISSUER is not set."),
+        )
     secret = settings.oidc_secret_file
     return oidc.OidcClient(
         issuer=settings.oidc_issuer,

@@ -87,6 +87,8 @@ def test_form_of_a_job_is_in_chinese_beside_the_names_that_yaml_has(chinese: Pag
     live = chinese.locator(".field").filter(has=chinese.get_by_label("节点上的文件夹 (live)"))
     expect(live.locator("code")).to_have_text("code")
     assert faults(chinese) == []
+    chinese.get_by_label("GPU 数 (gpus)").fill("-1")
+    expect(chinese.get_by_role("list", name="问题")).to_contain_text("-1 太小")
 
 
 def test_chosen_language_stays(chinese: Page, live_service: Live) -> None:

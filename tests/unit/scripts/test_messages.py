@@ -9,6 +9,19 @@ from scripts import messages
 #: What a submitted spec is refused with.
 OF_SPECS = ["torchyard/spec", "torchyard/recipe", "torchyard/quantities.py", "torchyard/control_characters.py"]
 
+#: What people are refused with who act in the dashboard: the argument that is the message.
+OF_ACTIONS = [
+    "service/api/auth.py",
+    "service/identity/sessions.py",
+    "service/identity/tokens.py",
+    "service/jobs/change.py",
+    "service/jobs/group_actions.py",
+    "service/jobs/shared_links.py",
+    "service/jobs/versions.py",
+    "service/lifecycle/stop.py",
+]
+ARGUMENTS = {"ProblemError": 1, "field_problem": 1, "Conflict": 0}
+
 
 def test_the_translators_have_every_message() -> None:
     assert messages.FILE.read_text() == messages.text()
@@ -17,6 +30,11 @@ def test_the_translators_have_every_message() -> None:
 @pytest.mark.parametrize("place", OF_SPECS)
 def test_a_mistake_in_a_spec_has_a_code(place: str) -> None:
     assert not [mistake for path in sources(place) for mistake in without_code(path, {"ValueError": 0})]
+
+
+@pytest.mark.parametrize("place", OF_ACTIONS)
+def test_a_refused_action_has_a_code(place: str) -> None:
+    assert not [refusal for path in sources(place) for refusal in without_code(path, ARGUMENTS)]
 
 
 def test_text_without_a_code_is_found(tmp_path: Path) -> None:

@@ -31,8 +31,7 @@ export async function unwrap<T>(answer: Promise<{ data?: T; error?: unknown; res
 
 /** An error from problem details of any shape. */
 export function problem(status: number, body: unknown): ApiError {
-  if (typeof body !== "object" || body === null) return new ApiError(status, t`The service answered ${status}.`);
-  const { detail, title, errors } = body as { detail?: unknown; title?: unknown; errors?: unknown };
+  const { detail, title, errors } = (body ?? {}) as { detail?: unknown; title?: unknown; errors?: unknown };
   const text = [detail, title].find((one): one is string => typeof one === "string") ?? t`The service answered ${status}.`;
   return new ApiError(status, text, Array.isArray(errors) ? errors as ApiError["fields"] : []);
 }

@@ -1,6 +1,7 @@
 import { t } from "@lingui/core/macro";
 
 import type { components } from "../api/schema";
+import { STATE_LABELS } from "./states";
 
 /** The words of what the service refuses with, in a language that it does not speak itself. */
 export interface ProblemWords {
@@ -35,7 +36,7 @@ export function messageWords({ message, code, params = {} }: Sentence, words: Pr
   if (code == null || !Object.hasOwn(words.messages, code)) return message;
   const template = words.messages[code] ?? message;
   const absent = placeholders(template).some((name) => !Object.hasOwn(params, name));
-  return absent ? message : template.replace(PLACEHOLDER, (_, name: string) => textOf(params[name], words));
+  return absent ? message : template.replace(PLACEHOLDER, (_, name: string) => textOf(name, params[name], words));
 }
 
 /** Problem details in those words; anything else as it is. */
@@ -70,7 +71,12 @@ const PLACEHOLDER = /\{(\w+)\}/gu;
 /** Names of what a template is filled with. */
 export const placeholders = (template: string) => [...template.matchAll(PLACEHOLDER)].map(([, name = ""]) => name);
 
-function textOf(value: Params[string] | undefined, words: ProblemWords): string {
+/** A job's state as it is called elsewhere on the page. */
+const termOf = (name: string, value: string) => (
+  name === "state" && Object.hasOwn(STATE_LABELS, value) ? STATE_LABELS[value as keyof typeof STATE_LABELS] : value
+);
+
+function textOf(name: string, value: Params[string] | undefined, words: ProblemWords): string {
   if (Array.isArray(value)) return value.join(", ");
-  return typeof value === "object" ? messageWords(value, words) : String(value);
+  return typeof value === "object" ? messageWords(value, words) : termOf(name, String(value));
 }

@@ -188,8 +188,100 @@ const absent = {
   "no-user": "没有用户“{name}”。",
 };
 
+/** Rights, tokens and sessions. */
+const access = {
+  "send-token": "请发送 'Authorization: Bearer <token>'；`yard token show` 会显示您的令牌。",
+  "token-unknown": "此令牌未知、已过期或已撤销：请申请新的令牌。",
+  "token-or-code": "请给出令牌或登录码，二者取一",
+  "proof-unknown": "此令牌或登录码未知或已用过：请申请新的。",
+  "proof-ended": "此令牌或登录码已失效：请申请新的。",
+  "node-token-session": "节点的令牌不能打开会话：请用个人的令牌。",
+  "service-account-session": "服务账户不能打开会话：请用个人的令牌。",
+  "sign-in-elsewhere": "此次登录不是在这个浏览器中开始的、耗时过长或被拒绝。",
+  "no-openid": "这里没有 OpenID Connect 登录：未设置 TORCHYARD_OIDC_ISSUER。",
+  "link-service-account": "{name} 是服务账户，不在任何地方登录：请为它创建令牌。",
+  "needs-origin": "用会话 cookie 更改内容需要 Origin 标头；或使用令牌。",
+  "other-origin": "来源“{origin}”不是本系统的地址。",
+  "all-tokens": "all：只有管理员可以查看他人的令牌。",
+  "tokens-of-others": "user：只有管理员可以为他人创建令牌。",
+  "node-token": "节点的令牌只有 node 这一项权限，并须指明节点",
+  "node-token-maker": "scopes：只有管理员可以为节点创建令牌。",
+  "node-token-owner": "{name} 是服务账户：节点的令牌须属于管理员",
+  "scopes-beyond": "scopes：{scopes} 超出此用户或当前令牌的权限。",
+  "expires-in": "必须大于零，例如 30d",
+  "token-is-session": "这是网页的会话：请退出后重新登录。",
+  "token-rights": "此令牌的权限多于当前所用的令牌：请用权限不少于它的令牌来终止它。",
+  "missing-scope": "这需要权限为 {scope} 的令牌；当前令牌的权限：{has}。",
+  "members-only": "project：只有成员可以向 {project} 提交，而 {user} 不是成员：请换一个项目，或请管理员执行 `yard projects members add {project} {user}`。",
+  viewer: "{user} 的角色是 viewer，只能读取、不能更改：管理员可用 `yard users set {user} --role member` 更改角色。",
+  "project-viewer": "{user} 在项目 {project} 中的角色是 viewer，只能读取、不能更改：管理员可用 `yard projects members add {project} {user} --role member` 更改角色。",
+  "viewer-service-account": "{name} 是项目 {own} 的服务账户，在项目 {project} 中的角色是 viewer：不能在那里更改任何内容。",
+  "other-users-job": "这是其他用户的作业：只有其所有者或管理员（全局或该项目的）可以更改。",
+  "needs-administrator": "这需要管理员角色（全局或项目 {project} 的）；您在该项目中的角色是 {role}。",
+  urgent: "urgent 需要 admin 权限：请取 high",
+};
+
+/** People and projects. */
+const people = {
+  "user-exists": "name：已有用户 {name}：请换一个名称。",
+  "user-deactivated": "{name} 已停用：`yard users set {name} --active` 可重新启用",
+  "service-account-role": "服务账户在其项目中只能是 member 或 viewer，不能是管理员",
+  "role-and-admin": "{role} 与 admin 矛盾：请只给出一个",
+  "unix-root": "不以 root 身份代人运行作业：请为其创建账户，再填写该账户",
+  "project-exists": "name：已有项目 {name}。",
+  "project-absent": "没有项目 {name}",
+  "project-unknown": "没有项目 {project}：请从 {known} 中选择，或请管理员执行 `yard projects create {project}`",
+  "private-jobs": "{project} 的作业是私有的：除所有者外无人可见，因此没有指向它们的链接。管理员可用 `yard projects set {project} --visibility project` 更改。",
+};
+
+/** Changes of jobs, sweeps and reservations. */
+const changes = {
+  "job-changed": "您读取之后，作业已有变化：请重新读取，再作更改。",
+  "send-if-match": "请发送 If-Match，内容为您所读作业的 ETag。",
+  "changes-of": "{field}：作业 {number} 的状态是“{state}”；{field} 只能更改{of_what}。",
+  "changes-only-of": "只能更改{of_what}",
+  "not-over": "尚未结束的作业",
+  "still-waiting": "等待中的作业：其节点已得到此作业",
+  "stacks-of-running": "作业 {number} 的状态是“{state}”：只有运行中的作业才有调用栈",
+  "preempt-running": "作业 {number} 的状态是“{state}”：只能抢占运行中的作业",
+  "preempted-already": "作业 {number} 已在被抢占",
+  "checkpoint-of-running": "作业 {number} 的状态是“{state}”：只有运行中的作业才能写检查点",
+  "hold-queued": "作业 {number} 的状态是“{state}”：只能挂起或释放等待中的作业",
+  "cancel-over": "作业 {number} 已经结束：在取消之前状态已是“{state}”",
+  "version-read": "作业 {number} 的版本是 {version}，不是 {read}：请重新读取",
+  "changed-meanwhile": "作业 {number} 在此期间已被更改",
+  "not-null": "不能为 null：要保持原值，请省略",
+  "is-sweep": "{number} 是超参数搜索，不是作业：请看 `yard sweep show {number}`（GET /groups/{number}）。",
+  "no-trial-waits": "搜索 {number} 没有等待中的试验：只能挂起或释放等待中的试验。",
+  "rerun-sweep": "重新运行只产生一个作业：请用 POST /jobs 提交超参数搜索",
+  "owners-values": "{names} 的值属于其所有者：请给出您自己的值，或写 null 以省略变量",
+  "checkpoint-absent": "此作业没有检查点“{asked}”：见 GET /jobs/{job}/checkpoints",
+  "best-of-none": "best 需要规格中的 checkpoint.keep_best：请给出检查点的 id",
+  "hidden-value": "{hidden} 代表您无权查看的值：请给出您自己的值",
+  "code-discarded": "此作业的代码已被丢弃：请从其文件夹重新提交",
+  "code-absent": "您没有快照 {code}：请用 POST /snapshots 上传",
+  "code-incomplete": "快照 {code} 不完整：请上传缺少的部分，再提交它",
+  "in-the-past": "已经过去：要立即开始，请省略",
+  "ends-before": "必须晚于 starts_at，且晚于现在",
+  "reserved-for": "请给出用户或项目，或写 maintenance: true",
+  "gpus-or-nodes": "请给出 gpus（数目，不限节点）或 nodes（整个节点），二者取一",
+  "maintenance-nodes": "请给出要维护的节点",
+};
+
+/** The service itself. */
+const service = {
+  "database-away": "数据库目前没有响应：请稍后再试。",
+  "database-busy": "数据库正忙：其他操作已占用其锁数秒，请稍后再试。",
+  "disk-full": "服务的磁盘已满：请在数据库和产物所在之处腾出空间。",
+  "nul-or-numbers": "文本不得含有 NUL，数须在 64 位整数范围内。",
+  "see-log": "服务出错；原因见其日志。",
+};
+
 export const words: ProblemWords = {
-  titles, messages: { ...values, ...bodies, ...specs, ...sweeps, ...recipes, ...absent },
+  titles,
+  messages: {
+    ...values, ...bodies, ...specs, ...sweeps, ...recipes, ...absent, ...access, ...people, ...changes, ...service,
+  },
 };
 
 export const inWords = (body: unknown) => problemIn(words, body);

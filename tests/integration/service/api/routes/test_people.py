@@ -341,7 +341,9 @@ def test_unknown_paths_and_methods_are_problems(live_service: Live) -> None:
     broken = live_service.client.post(f"{API}/users", content="{", headers={"Content-Type": "application/json"})
     assert kind(broken) == (422, "invalid-request")
     missing = live_service.client.post(f"{API}/users", json={})
-    assert missing.json()["errors"] == [{"field": "name", "message": "required, but absent: add it"}]
+    assert missing.json()["errors"] == [
+        {"field": "name", "message": "required, but absent: add it", "code": "missing", "params": {}}
+    ]
     unknown = live_service.client.post(f"{API}/users", json={"name": "x", "admn": True})
     assert unknown.json()["errors"][0]["field"] == "admn"
 
