@@ -68,7 +68,6 @@ export function isUnauthorized(error: unknown): boolean {
 
 /** Words for a person about any error, a lost connection included. */
 export function explain(error: unknown): string {
-  if (error instanceof ApiError) return error.message;
   if (error instanceof TypeError) return t`The service does not answer. It is tried again.`;
   return error instanceof Error ? error.message : String(error);
 }

@@ -3,7 +3,6 @@ import { describe, expect, it } from "vitest";
 
 import { words } from "../locales/zh-CN.problems";
 import { messageWords, placeholders, problemIn } from "./problems";
-import { inLanguage } from "./refusals";
 
 const english = JSON.parse(readFileSync("src/locales/problems.json", "utf8")) as typeof words;
 /** What a template of the service takes: `{name}` and `{name!r}`; doubled braces are braces. */
@@ -66,10 +65,4 @@ describe("problemIn", () => {
     expect(detail({ detail: 7 })).toBe(7);
     expect(problemIn(some, "<html>")).toBe("<html>");
   });
-});
-
-it("is loaded for another language alone", async () => {
-  const refused = { detail: "nope", code: "milestones" };
-  expect(await inLanguage(refused, "en")).toBe(refused);
-  expect(await inLanguage(refused, "zh-CN")).toMatchObject({ detail: words.messages.milestones });
 });
