@@ -36,7 +36,7 @@ def _written_out() -> Iterator[tuple[str, str]]:
             for node in ast.walk(ast.parse(path.read_text())):
                 match node:
                     case ast.Call(
-                        func=ast.Name(id="Worded"),
+                        func=ast.Name(id="TranslatableText"),
                         args=[ast.Constant(value=str(code)), ast.Constant(value=str(template))],
                     ):
                         yield code, template

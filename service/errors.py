@@ -9,13 +9,15 @@ from pydantic_core import ErrorDetails
 from torchyard.api import FieldProblem
 from torchyard.quantities import format_size
 from torchyard.spec import error_messages
-from torchyard.worded import Worded
+from torchyard.translatable import TranslatableText
 
-DATABASE_AWAY = Worded("database-away", "The database does not answer now: try again in a moment.")
-DATABASE_BUSY = Worded(
+DATABASE_AWAY = TranslatableText("database-away", "The database does not answer now: try again in a moment.")
+DATABASE_BUSY = TranslatableText(
     "database-busy", "The database is busy: something else has held its lock for seconds, try again in a moment."
 )
-DISK_FULL = Worded("disk-full", "The service's disk is full: free space where its database and its artifacts lie.")
+DISK_FULL = TranslatableText(
+    "disk-full", "The service's disk is full: free space where its database and its artifacts lie."
+)
 #: SQLSTATEs of PostgreSQL: `disk_full`, `lock_not_available`.
 _PG_FULL, _PG_LOCKED = "53100", "55P03"
 _SQLITE_LOCKED = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
@@ -48,7 +50,7 @@ def field_problem(field: str, message: str) -> ProblemError:
 def not_found(what: str, name: object) -> ProblemError:
     """Something that does not exist, or not any more."""
     code, template = nothing_named(what)
-    return ProblemError("not-found", Worded(code, template, name=str(name)[:100]))
+    return ProblemError("not-found", TranslatableText(code, template, name=str(name)[:100]))
 
 
 def nothing_named(what: str) -> tuple[str, str]:

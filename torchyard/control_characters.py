@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from torchyard.worded import Worded
+from torchyard.translatable import TranslatableText
 
 #: As a class of a regular expression: C0 and C1 controls but tab and newline, line and paragraph separators, and what
 #: sets the direction of writing.
@@ -16,7 +16,7 @@ def check_name(name: str) -> str:
     found = _IN_NAME.search(name)
     if found is not None:
         raise ValueError(
-            Worded(
+            TranslatableText(
                 "control-character",
                 "contains the control character U+{character}: leave it out",
                 character=f"{ord(found[0]):04X}",

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, WithJsonSchema
 
-from torchyard.worded import Worded, of_error
+from torchyard.translatable import TranslatableText, of_error
 
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 BYTES = {
@@ -41,7 +41,7 @@ def parse_duration(value: object) -> int:
         text = str(value).strip().lower()
         if not _DURATION.fullmatch(text):
             raise ValueError(
-                Worded(
+                TranslatableText(
                     "duration",
                     "{value} is not a duration: write seconds, or 90s, 10m, 4h, 2d, 1h30m",
                     value=_shown(value),
@@ -50,7 +50,9 @@ def parse_duration(value: object) -> int:
         seconds = sum(float(n) * SECONDS[unit] for n, unit in _DURATION_PART.findall(text))
     if not 0 <= seconds <= MAX_DURATION:
         raise ValueError(
-            Worded("duration-range", "{value} is out of range: a duration is 0 seconds to 36500d", value=_shown(value))
+            TranslatableText(
+                "duration-range", "{value} is out of range: a duration is 0 seconds to 36500d", value=_shown(value)
+            )
         )
     return round(seconds)
 
@@ -62,12 +64,16 @@ def parse_size(value: object) -> int:
         match = _SIZE.fullmatch(str(value).strip().lower())
         if not match or match.group(2) not in BYTES:
             raise ValueError(
-                Worded("size", "{value} is not a size: write bytes, or 512MiB, 16GiB, 16GB", value=_shown(value))
+                TranslatableText(
+                    "size", "{value} is not a size: write bytes, or 512MiB, 16GiB, 16GB", value=_shown(value)
+                )
             )
         size = float(match.group(1)) * BYTES[match.group(2)]
     if not 0 <= size <= MAX_SIZE:
         raise ValueError(
-            Worded("size-range", "{value} is out of range: a size is 0 bytes to 1048576TiB", value=_shown(value))
+            TranslatableText(
+                "size-range", "{value} is out of range: a size is 0 bytes to 1048576TiB", value=_shown(value)
+            )
         )
     return round(size)
 
@@ -128,7 +134,7 @@ def parse_interval(value: object) -> int | Literal["never"]:
     try:
         return parse_duration(value)
     except ValueError as error:
-        raise ValueError(Worded("or-never", "{mistake}, or never", mistake=of_error(error))) from None
+        raise ValueError(TranslatableText("or-never", "{mistake}, or never", mistake=of_error(error))) from None
 
 
 #: What to write, and what stands for it in JSON: seconds, or never.

@@ -16,7 +16,7 @@ from service.identity.callers import IMPLIED, Caller, Tokens, hash_secret
 from service.identity.oidc_attempts import ATTEMPT_S
 from service.identity.sessions import SESSION_S
 from torchyard.api import PREFIX
-from torchyard.worded import Worded
+from torchyard.translatable import TranslatableText
 
 #: Where the caller of a request is noted, for what lies outside of the routes.
 _CALLER = "torchyard.caller"
@@ -47,14 +47,15 @@ async def current(request: Request) -> Caller:
     if not secret:
         raise ProblemError(
             "unauthorized",
-            Worded("send-token", "Send 'Authorization: Bearer <token>'; `yard token show` prints yours."),
+            TranslatableText("send-token", "Send 'Authorization: Bearer <token>'; `yard token show` prints yours."),
         )
     tokens: Tokens = request.app.state.tokens
     sha256 = hash_secret(secret)
     caller = tokens.cached(sha256) or await run_in_threadpool(tokens.find, sha256)
     if caller is None:
         raise ProblemError(
-            "unauthorized", Worded("token-unknown", "This token is unknown, expired or revoked: ask for a new one.")
+            "unauthorized",
+            TranslatableText("token-unknown", "This token is unknown, expired or revoked: ask for a new one."),
         )
     request.scope[_CALLER] = caller
     return caller

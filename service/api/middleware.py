@@ -18,7 +18,7 @@ from service.settings import ServiceSettings
 from torchyard.api import PREFIX
 from torchyard.ids import now_us
 from torchyard.quantities import format_size
-from torchyard.worded import Worded
+from torchyard.translatable import TranslatableText
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 #: Manifests and batches of the agents are larger than what people write; blobs are streamed and have no limit here.
@@ -90,12 +90,16 @@ def check_origin(method: str, headers: Headers) -> None:
         if "cookie" in headers and "authorization" not in headers:
             raise ProblemError(
                 "forbidden",
-                Worded("needs-origin", "A change with a session cookie needs an Origin header; or use a token."),
+                TranslatableText(
+                    "needs-origin", "A change with a session cookie needs an Origin header; or use a token."
+                ),
             )
     elif _place(origin) != headers.get("host", "").lower():
         raise ProblemError(
             "forbidden",
-            Worded("other-origin", "The origin {origin!r} is not this installation's address.", origin=origin[:100]),
+            TranslatableText(
+                "other-origin", "The origin {origin!r} is not this installation's address.", origin=origin[:100]
+            ),
         )
 
 

@@ -17,7 +17,7 @@ from service.errors import DISK_FULL, ProblemError, invalid, of_database
 from torchyard import problems
 from torchyard.api import FieldProblem
 from torchyard.spec import error_messages
-from torchyard.worded import Worded, parts
+from torchyard.translatable import TranslatableText, parts
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -77,7 +77,7 @@ def _from_validation(error: RequestValidationError) -> ProblemError:
 def _request_field(details: ErrorDetails) -> FieldProblem:
     if details["type"] == "json_invalid":
         why = str(details.get("ctx", {}).get("error", ""))
-        return FieldProblem(field="(body)", message=Worded("no-json", "not valid JSON: {why}", why=why))
+        return FieldProblem(field="(body)", message=TranslatableText("no-json", "not valid JSON: {why}", why=why))
     place, *rest = details["loc"]
     field = ".".join(map(str, rest)) or ("(body)" if place == "body" else str(place))
     return FieldProblem(field=field, message=error_messages.message(details, None))
@@ -110,14 +110,14 @@ def install(app: FastAPI) -> None:
         return response(
             ProblemError(
                 "invalid-request",
-                Worded("nul-or-numbers", "Texts must not contain NUL, and numbers must fit into 64 bits."),
+                TranslatableText("nul-or-numbers", "Texts must not contain NUL, and numbers must fit into 64 bits."),
             )
         )
 
     @app.exception_handler(Exception)
     async def _internal(request: Request, error: Exception) -> Response:
         logger.error("%s %s failed", request.method, request.url.path, exc_info=error)
-        return response(ProblemError("internal", Worded("see-log", "The service failed; its log says why.")))
+        return response(ProblemError("internal", TranslatableText("see-log", "The service failed; its log says why.")))
 
 
 def _install_outer(app: FastAPI) -> None:

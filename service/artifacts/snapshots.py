@@ -19,8 +19,8 @@ from service.storage.store import is_hash
 from torchyard.api import MissingBlobs
 from torchyard.ids import JobId, new_id
 from torchyard.quantities import format_size
+from torchyard.translatable import TranslatableText
 from torchyard.wire import FileRef
-from torchyard.worded import Worded
 
 MAX_FILES = 20_000
 MAX_BYTES = 512 * 2**20
@@ -144,7 +144,7 @@ def announced_size(db: Database, snapshot_id: str, user_id: str, sha256: str) ->
     if size is None:
         raise ProblemError(
             "not-found",
-            Worded(
+            TranslatableText(
                 "no-file-of-hash",
                 "There is no file with this hash in the snapshot's manifest: {sha256!r}.",
                 sha256=sha256[:100],

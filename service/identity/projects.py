@@ -14,7 +14,7 @@ from service.identity.callers import Caller, Tokens
 from service.infra.times import moment
 from torchyard import api
 from torchyard.api import Role, Visibility
-from torchyard.worded import Worded
+from torchyard.translatable import TranslatableText
 
 
 def list_projects(db: Database, default: Visibility) -> list[api.Project]:
@@ -61,7 +61,8 @@ def create_project(
             tx.execute(insert(Project).values(**new.model_dump(), created_us=now))
         except IntegrityError as error:
             raise ProblemError(
-                "conflict", Worded("project-exists", "name: there is a project {name} already.", name=new.name)
+                "conflict",
+                TranslatableText("project-exists", "name: there is a project {name} already.", name=new.name),
             ) from error
         said = new.model_dump(exclude={"name"}, exclude_defaults=True)
         audit.record(tx, caller, "project.create", new.name, now, **said)

@@ -8,7 +8,7 @@ from service.errors import ProblemError
 from service.identity.callers import Caller
 from service.identity.visibility import Owned
 from torchyard.api import Role, Submitters
-from torchyard.worded import Worded
+from torchyard.translatable import TranslatableText
 
 
 def role_in(caller: Caller, project: str) -> Role:
@@ -26,7 +26,7 @@ def may_submit(caller: Caller, project: str, submitters: Submitters) -> None:
     if is_closed(caller, project, submitters):
         raise ProblemError(
             "forbidden",
-            Worded(
+            TranslatableText(
                 "members-only",
                 "project: only its members submit to {project}, and {user} is none: take another one, or ask an "
                 "administrator for `yard projects members add {project} {user}`.",
@@ -49,7 +49,7 @@ def may_change(caller: Caller, owned: Owned) -> None:
     if role != "administrator" and caller.user_id != owned.user_id:
         raise ProblemError(
             "forbidden",
-            Worded(
+            TranslatableText(
                 "other-users-job",
                 "This job is another user's: only its owner or an administrator, of all or of its project, may "
                 "change it.",
@@ -63,7 +63,7 @@ def may_administer(caller: Caller, project: str) -> None:
     if role != "administrator":
         raise ProblemError(
             "forbidden",
-            Worded(
+            TranslatableText(
                 "needs-administrator",
                 "This needs the role administrator, of all or of project {project}; yours there is {role}.",
                 project=project,
@@ -83,7 +83,7 @@ def missing_scope(caller: Caller, scope: str) -> ProblemError:
     if caller.role == "viewer" and scope not in {"node", "join"}:
         return ProblemError(
             "forbidden",
-            Worded(
+            TranslatableText(
                 "viewer",
                 "{user} has the role viewer, which reads and changes nothing: an administrator changes that with "
                 "`yard users set {user} --role member`.",
@@ -93,7 +93,7 @@ def missing_scope(caller: Caller, scope: str) -> ProblemError:
     has = ", ".join(sorted(caller.scopes)) or "none"
     return ProblemError(
         "forbidden",
-        Worded(
+        TranslatableText(
             "missing-scope", "This needs a token with the scope {scope}; this one has: {has}.", scope=scope, has=has
         ),
     )
@@ -104,7 +104,7 @@ def _viewer(caller: Caller, project: str) -> ProblemError:
         own = ", ".join(sorted(caller.roles))
         return ProblemError(
             "forbidden",
-            Worded(
+            TranslatableText(
                 "viewer-service-account",
                 "{name} is a service account of project {own}, with the role viewer in project {project}: it "
                 "changes nothing there.",
@@ -115,7 +115,7 @@ def _viewer(caller: Caller, project: str) -> ProblemError:
         )
     return ProblemError(
         "forbidden",
-        Worded(
+        TranslatableText(
             "project-viewer",
             "{user} has the role viewer in project {project}, which reads and changes nothing: an administrator "
             "changes that with `yard projects members add {project} {user} --role member`.",

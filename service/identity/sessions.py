@@ -10,7 +10,7 @@ from service.identity import audit, sign_in_codes, tokens, users
 from service.identity.callers import Caller, Tokens
 from service.infra.times import moment
 from torchyard import api
-from torchyard.worded import Worded
+from torchyard.translatable import TranslatableText
 
 SESSION_S = 30 * 86_400
 NAME = "dashboard session"
@@ -28,7 +28,7 @@ def make_link_code(db: Database, caller: Caller, name: str, now: int) -> api.Sig
     if user.project is not None:
         raise ProblemError(
             "conflict",
-            Worded(
+            TranslatableText(
                 "link-service-account",
                 "{name} is a service account, which signs in nowhere: make a token for it.",
                 name=name,
@@ -57,15 +57,16 @@ def _begin(tx: Connection, token_id: str, now: int) -> api.NewToken:
     token = TokenRecord.first(tx.execute(select(Token.__table__).where(Token.id == token_id)))
     if token is None or token.revoked_us is not None or (token.expires_us is not None and token.expires_us <= now):
         raise ProblemError(
-            "unauthorized", Worded("proof-ended", "This token or code no longer counts: ask for a new one.")
+            "unauthorized", TranslatableText("proof-ended", "This token or code no longer counts: ask for a new one.")
         )
     if token.node is not None:
         raise ProblemError(
-            "forbidden", Worded("node-token-session", "A node's token opens no session: use a person's.")
+            "forbidden", TranslatableText("node-token-session", "A node's token opens no session: use a person's.")
         )
     if tx.scalar(select(User.project).where(User.id == token.user_id)) is not None:
         raise ProblemError(
-            "forbidden", Worded("service-account-session", "A service account opens no session: use a person's token.")
+            "forbidden",
+            TranslatableText("service-account-session", "A service account opens no session: use a person's token."),
         )
     expires_us = min(now + SESSION_S * 1_000_000, token.expires_us or 2**62)
     parent = token.parent_id or token.id  # a session's own session belongs to the same token

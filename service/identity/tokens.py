@@ -15,7 +15,7 @@ from service.identity.callers import Caller, Tokens, expand, hash_secret, new_se
 from service.infra.times import moment
 from torchyard import api
 from torchyard.ids import new_id
-from torchyard.worded import Worded
+from torchyard.translatable import TranslatableText
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,9 @@ def own_tokens(db: Database, caller: Caller, now: int) -> list[api.Token]:
 def all_tokens(db: Database, caller: Caller, now: int) -> list[api.Token]:
     """Return the valid tokens and sessions of all users; ``forbidden`` unless the caller is an administrator."""
     if not caller.admin:
-        raise ProblemError("forbidden", Worded("all-tokens", "all: only an administrator sees other people's tokens."))
+        raise ProblemError(
+            "forbidden", TranslatableText("all-tokens", "all: only an administrator sees other people's tokens.")
+        )
     return _valid_tokens(db, now, None)
 
 
@@ -89,38 +91,42 @@ def _check_request(caller: Caller, request: api.TokenRequest, owner: api.User) -
     if not owner.active:
         raise field_problem(
             "user",
-            Worded(
+            TranslatableText(
                 "user-deactivated", "{name} is deactivated: `yard users set {name} --active` ends that", name=owner.name
             ),
         )
     if owner.id != caller.user_id and not caller.admin:
         raise ProblemError(
-            "forbidden", Worded("tokens-of-others", "user: only an administrator makes tokens for others.")
+            "forbidden", TranslatableText("tokens-of-others", "user: only an administrator makes tokens for others.")
         )
     if ("node" in request.scopes) != (request.node is not None) or (
         "node" in request.scopes and len(request.scopes) > 1
     ):
-        raise field_problem("node", Worded("node-token", "a node's token has the scope node alone, and names its node"))
+        raise field_problem(
+            "node", TranslatableText("node-token", "a node's token has the scope node alone, and names its node")
+        )
     if request.node is not None and owner.project is not None:
         raise field_problem(
             "user",
-            Worded(
+            TranslatableText(
                 "node-token-owner", "{name} is a service account: a node's token is an administrator's", name=owner.name
             ),
         )
     if request.node is not None and not caller.admin:
         raise ProblemError(
-            "forbidden", Worded("node-token-maker", "scopes: only an administrator makes tokens for nodes.")
+            "forbidden", TranslatableText("node-token-maker", "scopes: only an administrator makes tokens for nodes.")
         )
     beyond = set(request.scopes) - caller.scopes - {"node"}
     if beyond or ("admin" in request.scopes and not owner.admin):
         wrong = ", ".join(sorted(beyond or {"admin"}))
         raise ProblemError(
             "forbidden",
-            Worded("scopes-beyond", "scopes: {scopes} is more than this user or the token in use has.", scopes=wrong),
+            TranslatableText(
+                "scopes-beyond", "scopes: {scopes} is more than this user or the token in use has.", scopes=wrong
+            ),
         )
     if request.expires_in is not None and request.expires_in <= 0:
-        raise field_problem("expires_in", Worded("expires-in", "must be longer than nothing, such as 30d"))
+        raise field_problem("expires_in", TranslatableText("expires-in", "must be longer than nothing, such as 30d"))
 
 
 def _expiry(tx: Connection, caller: Caller, request: api.TokenRequest, now: int) -> int | None:
@@ -182,7 +188,7 @@ def rotate(
         if old.parent_id is not None:
             raise ProblemError(
                 "not-acceptable-state",
-                Worded("token-is-session", "This is a session of the dashboard: sign out, then in again."),
+                TranslatableText("token-is-session", "This is a session of the dashboard: sign out, then in again."),
             )
         lifetime = None if old.expires_us is None else now + old.expires_us - old.created_us
         expires_us = _earliest(lifetime, _limit(tx, caller))
@@ -228,6 +234,8 @@ def _own_token(tx: Connection, caller: Caller, token_id: str) -> TokenRecord:
     if not caller.admin and not expand(in_use.scopes).issuperset(token.scopes):
         raise ProblemError(
             "forbidden",
-            Worded("token-rights", "This token may do more than the one in use: end it with one that may as much."),
+            TranslatableText(
+                "token-rights", "This token may do more than the one in use: end it with one that may as much."
+            ),
         )
     return token

@@ -16,7 +16,7 @@ from torchyard import api
 from torchyard.api import Role
 from torchyard.api.sharing import UserChanges
 from torchyard.ids import new_id
-from torchyard.worded import Worded
+from torchyard.translatable import TranslatableText
 
 
 def _user(record: UserRecord, warnings: unix_accounts.AccountWarnings) -> api.User:
@@ -105,7 +105,8 @@ def add(
         tx.execute(insert(User).values(id=user_id, role=role if service_project is None else "viewer", **values))
     except IntegrityError as error:
         raise ProblemError(
-            "conflict", Worded("user-exists", "name: there is a user {name} already: take another name.", name=name)
+            "conflict",
+            TranslatableText("user-exists", "name: there is a user {name} already: take another name.", name=name),
         ) from error
     if service_project is not None:
         member = {"project": service_project, "user_id": user_id, "added_us": now, "role": role}
@@ -118,7 +119,9 @@ def refuse_administrator(service_project: str | None, role: Role) -> None:
     if service_project is not None and role == "administrator":
         raise field_problem(
             "role",
-            Worded("service-account-role", "a service account is member or viewer of its project, never administrator"),
+            TranslatableText(
+                "service-account-role", "a service account is member or viewer of its project, never administrator"
+            ),
         )
 
 
@@ -126,7 +129,8 @@ def _role(*, admin: bool, role: Role | None) -> Role:
     """Return the role that is asked for by either field."""
     if admin and role not in (None, "administrator"):
         raise field_problem(
-            "role", Worded("role-and-admin", "{role} and admin contradict each other: give one of them", role=role)
+            "role",
+            TranslatableText("role-and-admin", "{role} and admin contradict each other: give one of them", role=role),
         )
     return "administrator" if admin else role or "member"
 
@@ -170,7 +174,9 @@ def _refuse_root(unix_user: str | None) -> None:
     if unix_user == "root":
         raise field_problem(
             "unix_user",
-            Worded("unix-root", "no jobs run as root for somebody: create an account for them, and name that"),
+            TranslatableText(
+                "unix-root", "no jobs run as root for somebody: create an account for them, and name that"
+            ),
         )
 
 

@@ -14,7 +14,7 @@ from service.errors import ProblemError, field_problem, field_problems, invalid
 from torchyard.api import FieldProblem
 from torchyard.numbers import INT64
 from torchyard.spec import JobSpec
-from torchyard.worded import Worded
+from torchyard.translatable import TranslatableText
 
 YAML_TYPES = frozenset({"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"})
 JSON_TYPES = frozenset({"application/json", ""})
@@ -28,8 +28,8 @@ _NUMBER = re.compile(r"[0-9_:.+-]+")
 MAX_COMPLAINTS = 50
 
 
-_ALIASES = Worded("yaml-aliases", "aliases (*name) are not read here")
-_LONG_NUMBER = Worded("yaml-number", "no number is that long: put a text in quotes")
+_ALIASES = TranslatableText("yaml-aliases", "aliases (*name) are not read here")
+_LONG_NUMBER = TranslatableText("yaml-number", "no number is that long: put a text in quotes")
 
 
 def parse(raw: bytes, content_type: str) -> dict[str, Any]:
@@ -38,7 +38,9 @@ def parse(raw: bytes, content_type: str) -> dict[str, Any]:
     if kind not in YAML_TYPES | JSON_TYPES:
         raise ProblemError(
             "unsupported-media-type",
-            Worded("media-type", "{kind!r} is not read here: send application/json or application/yaml.", kind=kind),
+            TranslatableText(
+                "media-type", "{kind!r} is not read here: send application/json or application/yaml.", kind=kind
+            ),
         )
     text = _decode(raw)
     value = _yaml(text) if kind in YAML_TYPES else _json(text)
@@ -60,18 +62,20 @@ def _decode(raw: bytes) -> str:
     try:
         return raw.decode()
     except UnicodeDecodeError as error:
-        raise field_problem("(body)", Worded("no-utf8", "is not UTF-8 at byte {at}", at=error.start)) from error
+        raise field_problem(
+            "(body)", TranslatableText("no-utf8", "is not UTF-8 at byte {at}", at=error.start)
+        ) from error
 
 
-def _no_mapping(value: object) -> Worded:
+def _no_mapping(value: object) -> TranslatableText:
     match value:
         case list():
-            return Worded("body-list", "must be a mapping of fields, such as {{name: …}}, not a list")
+            return TranslatableText("body-list", "must be a mapping of fields, such as {{name: …}}, not a list")
         case str():
-            return Worded("body-text", "must be a mapping of fields, such as {{name: …}}, not a text")
+            return TranslatableText("body-text", "must be a mapping of fields, such as {{name: …}}, not a text")
         case None:
-            return Worded("body-nothing", "must be a mapping of fields, such as {{name: …}}, not nothing")
-    return Worded("body-value", "must be a mapping of fields, such as {{name: …}}, not a single value")
+            return TranslatableText("body-nothing", "must be a mapping of fields, such as {{name: …}}, not nothing")
+    return TranslatableText("body-value", "must be a mapping of fields, such as {{name: …}}, not a single value")
 
 
 def _refuse_constant(name: str) -> Any:
@@ -86,7 +90,7 @@ def _json(text: str) -> Any:
     except ValueError as error:
         raise field_problem("(body)", str(error)) from error
     except RecursionError as error:
-        raise field_problem("(body)", Worded("nested", "is nested too deeply")) from error
+        raise field_problem("(body)", TranslatableText("nested", "is nested too deeply")) from error
 
 
 def _yaml(text: str) -> Any:
@@ -103,8 +107,8 @@ def _placed(mark: Any, what: str) -> str:
     return _at(mark.line + 1, mark.column + 1, what) if mark else what
 
 
-def _at(line: int, column: int, what: str) -> Worded:
-    return Worded("in-line", "line {line}, column {column}: {what}", line=line, column=column, what=what)
+def _at(line: int, column: int, what: str) -> TranslatableText:
+    return TranslatableText("in-line", "line {line}, column {column}: {what}", line=line, column=column, what=what)
 
 
 def _check_events(text: str) -> None:
@@ -115,13 +119,16 @@ def _check_events(text: str) -> None:
             raise field_problem("(body)", _placed(event.start_mark, _ALIASES))
         if (tag := getattr(event, "tag", None)) is not None:
             raise field_problem(
-                "(body)", _placed(event.start_mark, Worded("yaml-tags", "tags ({tag}) are not read here", tag=tag[:80]))
+                "(body)",
+                _placed(
+                    event.start_mark, TranslatableText("yaml-tags", "tags ({tag}) are not read here", tag=tag[:80])
+                ),
             )
         if isinstance(event, yaml.ScalarEvent) and event.implicit[0] and _is_long_number(event.value):
             raise field_problem("(body)", _placed(event.start_mark, _LONG_NUMBER))
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > MAX_DEPTH:
-            raise field_problem("(body)", _placed(event.start_mark, Worded("too-deep", "nested too deeply")))
+            raise field_problem("(body)", _placed(event.start_mark, TranslatableText("too-deep", "nested too deeply")))
 
 
 def _is_long_number(text: str) -> bool:
@@ -139,11 +146,11 @@ def _faults(value: Any, path: str, depth: int) -> Iterator[tuple[str, str]]:
     if fault := _fault(value):
         yield path, fault
     elif isinstance(value, Mapping | list | tuple | set) and depth == 0:
-        yield path, Worded("nested", "is nested too deeply")
+        yield path, TranslatableText("nested", "is nested too deeply")
     elif isinstance(value, Mapping):
         for name, item in value.items():
             if fault := _fault(name):
-                yield path, Worded("wrong-key", "has a name that {fault}", fault=fault)
+                yield path, TranslatableText("wrong-key", "has a name that {fault}", fault=fault)
             else:
                 yield from _faults(item, f"{path}.{name}" if path else str(name), depth - 1)
     elif isinstance(value, list | tuple | set):
@@ -155,13 +162,13 @@ def _fault(value: Any) -> str | None:
     """Return the fault of a single value; None for those that hold others."""
     match value:
         case str() if "\0" in value or not _is_whole(value):
-            return Worded("nul", "must not contain NUL or lone surrogates")
+            return TranslatableText("nul", "must not contain NUL or lone surrogates")
         case bytes():
-            return Worded("binary", "must be a text, not binary")
+            return TranslatableText("binary", "must be a text, not binary")
         case int() if value not in INT64:
-            return Worded("64-bits", "must fit into 64 bits")
+            return TranslatableText("64-bits", "must fit into 64 bits")
         case float() if not math.isfinite(value):
-            return Worded("not-finite", "must be a finite number")
+            return TranslatableText("not-finite", "must be a finite number")
     return None
 
 

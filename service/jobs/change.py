@@ -24,7 +24,7 @@ from torchyard import api
 from torchyard.ids import JobId
 from torchyard.spec import PRIORITY_RANK, JobSpec, sweeps
 from torchyard.states import JobState, StopReason
-from torchyard.worded import Worded, of_error
+from torchyard.translatable import TranslatableText, of_error
 
 Action = Callable[[Connection, JobId, str | None, int], object]
 
@@ -116,22 +116,22 @@ def _sentence(changed: dict[str, Any]) -> str:
 def _check_changes(caller: Caller, found: JobVersion, given: dict[str, Any]) -> None:
     for name in ("name", "priority", "tags"):
         if name in given and given[name] is None:
-            raise field_problem(name, Worded("not-null", "must not be null: leave it out to keep it"))
+            raise field_problem(name, TranslatableText("not-null", "must not be null: leave it out to keep it"))
     if "priority" in given:
         submit.check_priority(caller, given["priority"])
-        _require(not found.is_over, found, "priority", Worded("not-over", "a job that is not over"))
+        _require(not found.is_over, found, "priority", TranslatableText("not-over", "a job that is not over"))
     if "time_limit" in given:
         _require(found.state == JobState.QUEUED, found, "time_limit", _WAITING)
 
 
-_WAITING = Worded("still-waiting", "a job that waits: its node has it already")
+_WAITING = TranslatableText("still-waiting", "a job that waits: its node has it already")
 
 
 def _require(allowed: bool, found: JobVersion, field: str, of_what: str) -> None:
     if not allowed:
         raise ProblemError(
             "not-acceptable-state",
-            Worded(
+            TranslatableText(
                 "changes-of",
                 "{field}: job {number} is {state}; {field} changes only of {of_what}.",
                 field=field,
@@ -141,7 +141,8 @@ def _require(allowed: bool, found: JobVersion, field: str, of_what: str) -> None
             ),
             errors=[
                 api.FieldProblem(
-                    field=field, message=Worded("changes-only-of", "changes only of {of_what}", of_what=of_what)
+                    field=field,
+                    message=TranslatableText("changes-only-of", "changes only of {of_what}", of_what=of_what),
                 )
             ],
         )
@@ -157,7 +158,7 @@ def prepare_rerun(db: Database, caller: Caller, ref: str, request: api.Rerun, ke
         spec = changed_spec(before.data, request.changes)
         if spec.sweep is not None:
             raise field_problem(
-                "changes.sweep", Worded("rerun-sweep", "a rerun is one job: submit a sweep with POST /jobs")
+                "changes.sweep", TranslatableText("rerun-sweep", "a rerun is one job: submit a sweep with POST /jobs")
             )
         checkpoint = _checkpoint(tx, found.id, request.from_checkpoint, spec)
     return Submission(
@@ -181,7 +182,7 @@ def _require_own_values(before: StoredSpec, changes: Mapping[str, Any]) -> None:
     if kept:
         raise field_problem(
             "changes.env",
-            Worded(
+            TranslatableText(
                 "owners-values",
                 "the values of {names} are their owner's: give your own, or null to leave a variable out",
                 names=tuple(kept),
@@ -236,7 +237,7 @@ def _checkpoint(tx: Connection, job_id: JobId, asked: str | None, spec: JobSpec)
     if found is None:
         raise field_problem(
             "from_checkpoint",
-            Worded(
+            TranslatableText(
                 "checkpoint-absent",
                 "this job has no checkpoint {asked!r}: see GET /jobs/{job}/checkpoints",
                 asked=asked,
@@ -261,6 +262,6 @@ def _best(tx: Connection, job_id: JobId, spec: JobSpec) -> str | None:
     if spec.checkpoint.keep_best is None:
         raise field_problem(
             "from_checkpoint",
-            Worded("best-of-none", "best needs checkpoint.keep_best in the spec: name a checkpoint's id"),
+            TranslatableText("best-of-none", "best needs checkpoint.keep_best in the spec: name a checkpoint's id"),
         )
     return retention.best(retention.checkpoints_of(tx, job_id), spec.checkpoint.keep_best)

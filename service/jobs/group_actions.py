@@ -18,7 +18,7 @@ from service.jobs import groups
 from service.jobs.change import refusals
 from torchyard.ids import JobId
 from torchyard.states import JOB_FINAL, JobState, StopReason
-from torchyard.worded import Worded
+from torchyard.translatable import TranslatableText
 
 Action = Callable[[Connection, ShownGroup, Caller, int], Sequence[JobId]]
 
@@ -71,7 +71,7 @@ def _require_waiting(tx: Connection, group: ShownGroup) -> None:
     if tx.scalar(waits) is None:
         raise ProblemError(
             "not-acceptable-state",
-            Worded(
+            TranslatableText(
                 "no-trial-waits",
                 "No trial of sweep {number} waits: only those that do are held or released.",
                 number=group.number,

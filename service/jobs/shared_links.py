@@ -19,7 +19,7 @@ from service.jobs import change, present, versions
 from torchyard import api
 from torchyard.api import Visibility
 from torchyard.ids import JobId
-from torchyard.worded import Worded
+from torchyard.translatable import TranslatableText
 
 
 def share(
@@ -35,7 +35,7 @@ def share(
         if not tx.scalar(select(Project.name).where(Project.name == found.project, _is_public(default))):
             raise ProblemError(
                 "conflict",
-                Worded(
+                TranslatableText(
                     "private-jobs",
                     "Jobs of {project} are private: nobody but their owners may see them, so there are no links to "
                     "them. An administrator changes that with `yard projects set {project} --visibility project`.",

@@ -28,7 +28,7 @@ from torchyard import api
 from torchyard.api import FieldProblem, NoteCode, SubmissionNote, Submitters
 from torchyard.ids import JobId
 from torchyard.spec import JobSpec, Priority
-from torchyard.worded import Worded
+from torchyard.translatable import TranslatableText
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +131,7 @@ def _submitted(tx: Connection, caller: Caller, job_id: JobId, *, sweep: bool, ne
 def check_priority(caller: Caller, priority: Priority) -> None:
     """Refuse urgent jobs, which overtake everybody, to all but administrators."""
     if priority is Priority.URGENT and not caller.admin:
-        message = Worded("urgent", "urgent needs the admin scope: take high")
+        message = TranslatableText("urgent", "urgent needs the admin scope: take high")
         raise ProblemError(
             "forbidden", f"priority: {message}", errors=[FieldProblem(field="priority", message=message)]
         )
@@ -143,7 +143,7 @@ def _check_rights(submission: Submission) -> None:
         if value == HIDDEN:  # copied from a job whose values the caller may not see
             raise field_problem(
                 f"env.{name}",
-                Worded(
+                TranslatableText(
                     "hidden-value", "{hidden} stands for a value that is not yours to see: give your own", hidden=HIDDEN
                 ),
             )
@@ -161,7 +161,7 @@ def _check_project(tx: Connection, submission: Submission) -> bool:
     known = ", ".join(tx.scalars(select(Project.name).order_by(Project.name).limit(20)))
     raise field_problem(
         "project",
-        Worded(
+        TranslatableText(
             "project-unknown",
             "there is no project {project}: take one of {known}, or ask an administrator for "
             "`yard projects create {project}`",
@@ -231,17 +231,21 @@ def _check_snapshot(tx: Connection, submission: Submission, *, lock: bool) -> No
     if code == submission.snapshot:
         if row is None:
             raise field_problem(
-                "code", Worded("code-discarded", "the code of this job was discarded: submit it again from its folder")
+                "code",
+                TranslatableText(
+                    "code-discarded", "the code of this job was discarded: submit it again from its folder"
+                ),
             )
         return
     if row is None or (row.user_id != submission.caller.user_id and not submission.caller.admin):
         raise field_problem(
-            "code", Worded("code-absent", "you have no snapshot {code}: upload it with POST /snapshots", code=code)
+            "code",
+            TranslatableText("code-absent", "you have no snapshot {code}: upload it with POST /snapshots", code=code),
         )
     if not row.committed:
         raise field_problem(
             "code",
-            Worded(
+            TranslatableText(
                 "code-incomplete", "snapshot {code} is not complete: upload what is missing, then commit it", code=code
             ),
         )

@@ -12,7 +12,7 @@ from service.identity.callers import Caller
 from service.identity.visibility import found_for, may_read_env, readable
 from service.infra.etags import etag
 from torchyard.ids import JobId
-from torchyard.worded import Worded
+from torchyard.translatable import TranslatableText
 
 #: Bytes, not times: a rank whose points come late or whose clock is behind moves no newest time.
 _METRICS = (
@@ -73,7 +73,7 @@ def _no_job(tx: Connection, ref: str, caller: Caller) -> ProblemError:
         return not_found("job", ref)
     return ProblemError(
         "not-found",
-        Worded(
+        TranslatableText(
             "is-sweep",
             "{number} is a sweep, not a job: see `yard sweep show {number}` (GET /groups/{number}).",
             number=number,
@@ -100,13 +100,13 @@ def check_match(header: str | None, version: int) -> None:
     if header is None:
         raise ProblemError(
             "precondition-required",
-            Worded("send-if-match", "Send If-Match with the ETag of the job as you have read it."),
+            TranslatableText("send-if-match", "Send If-Match with the ETag of the job as you have read it."),
         )
     tags = [item.strip().removeprefix("W/").strip('"') for item in header.split(",")]
     if "*" not in tags and str(version) not in {item.partition(".")[0] for item in tags}:
         raise ProblemError(
             "precondition-failed",
-            Worded("job-changed", "The job has changed since you read it: read it again, then change it."),
+            TranslatableText("job-changed", "The job has changed since you read it: read it again, then change it."),
         )
 
 

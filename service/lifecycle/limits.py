@@ -17,7 +17,7 @@ from service.lifecycle.transitions import change_attempt, change_job, move_job
 from torchyard.api import JobError
 from torchyard.ids import AttemptId, JobId
 from torchyard.states import AttemptState, JobState
-from torchyard.worded import Worded
+from torchyard.translatable import TranslatableText
 
 
 def request_dump(tx: Connection, job_id: JobId, actor: str | None, now: int) -> int:
@@ -25,7 +25,7 @@ def request_dump(tx: Connection, job_id: JobId, actor: str | None, now: int) -> 
     job = lock_job(tx, job_id)
     if job.state not in (JobState.RUNNING, JobState.STOPPING):
         raise Conflict(
-            Worded(
+            TranslatableText(
                 "stacks-of-running",
                 "job {number} is {state}: only a running job has stacks",
                 number=job.number,

@@ -14,7 +14,7 @@ from service.lifecycle.stop import request_stop
 from service.lifecycle.transitions import change_attempt, change_job
 from torchyard.ids import AttemptId, JobId
 from torchyard.states import ATTEMPT_FINAL, JobState, StopReason
-from torchyard.worded import Worded
+from torchyard.translatable import TranslatableText
 
 
 def request_preemption(
@@ -27,7 +27,7 @@ def request_preemption(
     job = lock_job(tx, job_id)
     if job.state != JobState.RUNNING or job.stop:
         raise Conflict(
-            Worded(
+            TranslatableText(
                 "preempt-running",
                 "job {number} is {state}: only a running job can be preempted",
                 number=job.number,
@@ -36,7 +36,9 @@ def request_preemption(
         )
     attempt = live_attempt(tx, job)
     if attempt.yielding:
-        raise Conflict(Worded("preempted-already", "job {number} is being preempted already", number=job.number))
+        raise Conflict(
+            TranslatableText("preempted-already", "job {number} is being preempted already", number=job.number)
+        )
     serial = attempt.checkpoint_serial + checkpoint
     agreed = pending.model_copy(update={"serial": serial if checkpoint else None})
     change_attempt(tx, attempt, checkpoint_serial=serial, yielding=agreed.model_dump(by_alias=True))

@@ -15,7 +15,7 @@ from service.lifecycle.start import withdraw
 from service.lifecycle.transitions import change_attempt, change_job, move_attempt, move_job, nudge_members
 from torchyard.ids import JobId
 from torchyard.states import JOB_FINAL, STOP_PRECEDENCE, AttemptState, JobState, StopReason
-from torchyard.worded import Worded
+from torchyard.translatable import TranslatableText
 
 _WORDS = {
     StopReason.CANCEL: "cancelled",
@@ -79,7 +79,7 @@ def request_checkpoint(tx: Connection, job_id: JobId, actor: str | None, now: in
     job = lock_job(tx, job_id)
     if job.state != JobState.RUNNING:
         raise Conflict(
-            Worded(
+            TranslatableText(
                 "checkpoint-of-running",
                 "job {number} is {state}: only a running job can write a checkpoint",
                 number=job.number,
@@ -107,7 +107,7 @@ def _set_held(tx: Connection, job_id: JobId, note: Note, now: int, *, held: bool
     job = lock_job(tx, job_id)
     if job.state != JobState.QUEUED:
         raise Conflict(
-            Worded(
+            TranslatableText(
                 "hold-queued",
                 "job {number} is {state}: only a queued job can be held or released",
                 number=job.number,
@@ -121,7 +121,7 @@ def _set_held(tx: Connection, job_id: JobId, note: Note, now: int, *, held: bool
 def _already_over(job: JobRecord, reason: StopReason) -> JobState:
     if reason is StopReason.CANCEL and job.state != JobState.CANCELLED:
         raise Conflict(
-            Worded(
+            TranslatableText(
                 "cancel-over",
                 "job {number} is over: it {state} before it could be cancelled",
                 number=job.number,

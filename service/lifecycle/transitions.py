@@ -15,7 +15,7 @@ from service.lifecycle.notes import Note, tell
 from service.lifecycle.rows import CHANGED_US, JOBS, lock_job, members_of
 from torchyard.ids import AttemptId, JobId, now_us
 from torchyard.states import ATTEMPT_FINAL, ATTEMPT_TRANSITIONS, JOB_FINAL, JOB_TRANSITIONS, AttemptState, JobState
-from torchyard.worded import Worded
+from torchyard.translatable import TranslatableText
 
 # Built once, over tables: to build a statement over a mapped class costs many times what SQLite needs to run it.
 _ATTEMPTS = cast("Table", Attempt.__table__)
@@ -61,7 +61,7 @@ def change_job(
     job = lock_job(tx, job_id)
     if version is not None and version != job.version:
         raise Conflict(
-            Worded(
+            TranslatableText(
                 "version-read",
                 "job {number} is at version {version}, not {read}: read it again",
                 number=job.number,
@@ -108,7 +108,7 @@ def _set_job(tx: Connection, job: JobRecord, note: Note, now: int, **values: Any
     expected = {"job": job.id, "was": job.state, "seen": job.version, "now": now}
     changed = JobRecord.first(tx.execute(_SET_JOB, expected | values))
     if changed is None:
-        raise Conflict(Worded("changed-meanwhile", "job {number} was changed meanwhile", number=job.number))
+        raise Conflict(TranslatableText("changed-meanwhile", "job {number} was changed meanwhile", number=job.number))
     tell(tx, [changed], note, now)
     if values.get("state") in _ON_ITS_WAY:
         unit_of(tx).tell("queue")

@@ -18,7 +18,7 @@ from service.infra.times import moment
 from service.scheduler_cache.reservations import to_come
 from torchyard.api import sharing
 from torchyard.ids import new_id
-from torchyard.worded import Worded
+from torchyard.translatable import TranslatableText
 
 #: A client's clock may be off by so much.
 PAST_US = 60 * 1_000_000
@@ -154,9 +154,9 @@ def _interval(new: sharing.NewReservation, now: int, old: ReservationRecord | No
     starts_us = (begun_us or now) if new.starts_at is None else _us(new.starts_at)
     ends_us = _us(new.ends_at)
     if starts_us < now - PAST_US and starts_us != begun_us:
-        raise field_problem("starts_at", Worded("in-the-past", "lies in the past: leave it out to begin now"))
+        raise field_problem("starts_at", TranslatableText("in-the-past", "lies in the past: leave it out to begin now"))
     if ends_us <= max(starts_us, now):
-        raise field_problem("ends_at", Worded("ends-before", "must be later than starts_at, and to come"))
+        raise field_problem("ends_at", TranslatableText("ends-before", "must be later than starts_at, and to come"))
     return starts_us, ends_us
 
 
@@ -166,19 +166,21 @@ def _us(at: datetime) -> int:
 
 def _check_purpose(new: sharing.NewReservation) -> None:
     if new.maintenance == bool(new.users or new.projects):
-        raise field_problem("users", Worded("reserved-for", "name users or projects, or else say maintenance: true"))
+        raise field_problem(
+            "users", TranslatableText("reserved-for", "name users or projects, or else say maintenance: true")
+        )
     if bool(new.nodes) == (new.gpus is not None):
         raise field_problem(
-            "gpus", Worded("gpus-or-nodes", "give either gpus (a number, of any nodes) or nodes (whole ones)")
+            "gpus", TranslatableText("gpus-or-nodes", "give either gpus (a number, of any nodes) or nodes (whole ones)")
         )
     if new.maintenance and not new.nodes:
-        raise field_problem("nodes", Worded("maintenance-nodes", "name the nodes of the maintenance"))
+        raise field_problem("nodes", TranslatableText("maintenance-nodes", "name the nodes of the maintenance"))
 
 
 def _check_projects(tx: Connection, names: Iterable[str]) -> None:
     for name in names:
         if not project_names.exists(tx, name):
-            raise field_problem("projects", Worded("project-absent", "there is no project {name}", name=name))
+            raise field_problem("projects", TranslatableText("project-absent", "there is no project {name}", name=name))
 
 
 def _devices(tx: Connection) -> dict[str, int]:

@@ -6,7 +6,7 @@ from pydantic import AfterValidator, ConfigDict, Field
 
 from torchyard.described import Described
 from torchyard.numbers import NonFinite
-from torchyard.worded import Worded
+from torchyard.translatable import TranslatableText
 
 #: Where the API lies; the next version would lie beside it.
 PREFIX = "/api/v1"
@@ -16,7 +16,7 @@ Number = float | NonFinite
 
 def _storable(text: str) -> str:
     if "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
-        raise ValueError(Worded("nul", "must not contain NUL or lone surrogates"))
+        raise ValueError(TranslatableText("nul", "must not contain NUL or lone surrogates"))
     return text
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import model_validator
 
 from torchyard.api.base import Resource
-from torchyard.worded import Param, Worded, parts
+from torchyard.translatable import Param, TranslatableText, parts
 
 
 class Problem(Resource):
@@ -42,7 +42,7 @@ class Sentence(Resource):
     @classmethod
     def _with_parts(cls, given: Any) -> Any:
         """Keep what a message knows of itself, which is lost with its class."""
-        if isinstance(given, dict) and isinstance(given.get("message"), Worded):
+        if isinstance(given, dict) and isinstance(given.get("message"), TranslatableText):
             return {**given, **parts(given["message"])}
         return given
 

@@ -7,7 +7,7 @@ from pydantic import AfterValidator, ConfigDict, SecretStr, model_validator
 
 from torchyard.api.base import Resource
 from torchyard.spec.secrets import MAX_VALUE
-from torchyard.worded import Worded
+from torchyard.translatable import TranslatableText
 
 
 class Secret(Resource):
@@ -33,10 +33,12 @@ def _usable(value: SecretStr) -> SecretStr:
     """Refuse what no variable can hold, in words that do not repeat it."""
     text = value.get_secret_value()
     if not text or "\0" in text or any("\ud800" <= character <= "\udfff" for character in text):
-        raise ValueError(Worded("secret-text", "a secret is text that is not empty, without NUL and lone surrogates"))
+        raise ValueError(
+            TranslatableText("secret-text", "a secret is text that is not empty, without NUL and lone surrogates")
+        )
     if len(text.encode()) > MAX_VALUE:
         raise ValueError(
-            Worded(
+            TranslatableText(
                 "secret-size",
                 "a secret has at most {most} KiB: put more into a file, and its path here",
                 most=MAX_VALUE // 1024,
@@ -58,5 +60,5 @@ class SecretValue(Resource):
     def _text(cls, given: Any) -> Any:
         """Refuse any other form here: messages about types repeat what was given."""
         if not isinstance(given, dict) or not isinstance(given.get("value"), str):
-            raise ValueError(Worded("secret-form", 'a secret is sent as text: {{"value": "…"}}'))
+            raise ValueError(TranslatableText("secret-form", 'a secret is sent as text: {{"value": "…"}}'))
         return given

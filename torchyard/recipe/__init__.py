@@ -17,7 +17,7 @@ from torchyard.recipe.models import DigitsCnn, ModelNoun
 from torchyard.recipe.optim import Adam, OptimNoun
 from torchyard.recipe.schedule import Constant, ScheduleNoun
 from torchyard.recipe.strategies import Ddp, StrategyNoun
-from torchyard.worded import Worded
+from torchyard.translatable import TranslatableText
 
 
 class Recipe(RecipeOptions):
@@ -95,11 +95,13 @@ class Recipe(RecipeOptions):
     def _batch(self) -> Self:
         if self.global_batch_size is not None and "batch_size" in self.model_fields_set:
             raise ValueError(
-                Worded("two-batch-sizes", "batch_size and global_batch_size exclude each other: keep one of them")
+                TranslatableText(
+                    "two-batch-sizes", "batch_size and global_batch_size exclude each other: keep one of them"
+                )
             )
         if self.global_batch_size is not None and self.global_batch_size % self.accumulate:
             raise ValueError(
-                Worded(
+                TranslatableText(
                     "accumulate-divides",
                     "accumulate ({accumulate}) must divide global_batch_size ({global_batch_size})",
                     accumulate=self.accumulate,
@@ -112,14 +114,14 @@ class Recipe(RecipeOptions):
     def _algorithms(self) -> Self:
         if self.deterministic and self.cudnn_benchmark:
             raise ValueError(
-                Worded(
+                TranslatableText(
                     "benchmark-deterministic",
                     "cudnn_benchmark chooses by time, which no run repeats: leave it out, or deterministic",
                 )
             )
         if self.compile and self.activation_checkpointing:
             raise ValueError(
-                Worded(
+                TranslatableText(
                     "compile-checkpointing", "compile and activation_checkpointing exclude each other: keep one of them"
                 )
             )
@@ -131,7 +133,7 @@ class Recipe(RecipeOptions):
         self.strategy.check(self)
         if self.schedule.warmup >= self.epochs:
             raise ValueError(
-                Worded(
+                TranslatableText(
                     "warmup-epochs",
                     "schedule.warmup ({warmup} epochs) must be less than epochs",
                     warmup=f"{self.schedule.warmup:g}",

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Union
 from pydantic import BeforeValidator, ConfigDict, Field
 
 from torchyard.described import Described
-from torchyard.worded import Param, Worded
+from torchyard.translatable import Param, TranslatableText
 
 Fraction = Annotated[float, Field(ge=0, lt=1)]
 Rate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -43,7 +43,7 @@ def named(*kinds: type[RecipeOptions], synonyms: Mapping[str, str] | None = None
         given = {"name": value} if isinstance(value, str) else value
         if not isinstance(given, dict):
             raise ValueError(
-                Worded(
+                TranslatableText(
                     "noun-form",
                     "give a name ({names}), or {{name: {first}, option: value}}",
                     names=tuple(names),
@@ -51,7 +51,9 @@ def named(*kinds: type[RecipeOptions], synonyms: Mapping[str, str] | None = None
                 )
             )
         if "name" not in given:
-            raise ValueError(Worded("noun-name", "its name is missing: add name: {others} or {last}", **_one_of(names)))
+            raise ValueError(
+                TranslatableText("noun-name", "its name is missing: add name: {others} or {last}", **_one_of(names))
+            )
         if given["name"] not in names:
             raise ValueError(_unknown(str(given["name"]), names, synonyms or {}))
         return given
@@ -69,19 +71,21 @@ def _requires(kind: type[RecipeOptions]) -> bool:
     return any(field.is_required() for field in kind.model_fields.values())
 
 
-def _unknown(name: str, names: list[str], synonyms: Mapping[str, str]) -> Worded:
+def _unknown(name: str, names: list[str], synonyms: Mapping[str, str]) -> TranslatableText:
     meant = {**{_plain(each): each for each in names}, **synonyms}
     near = difflib.get_close_matches(name, names, n=1)
     suggested = meant.get(_plain(name)) or (near[0] if near else None)
     if suggested:
-        return Worded(
+        return TranslatableText(
             "similar-noun",
             "{name!r} is not known here: choose {others} or {last}. Did you mean {suggested}?",
             name=name,
             suggested=suggested,
             **_one_of(names),
         )
-    return Worded("unknown-noun", "{name!r} is not known here: choose {others} or {last}.", name=name, **_one_of(names))
+    return TranslatableText(
+        "unknown-noun", "{name!r} is not known here: choose {others} or {last}.", name=name, **_one_of(names)
+    )
 
 
 def _plain(name: str) -> str:

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, JsonValue, model_validator
 
 from torchyard.recipe.base import Count, Decay, RecipeOptions, Target, named
-from torchyard.worded import Worded
+from torchyard.translatable import TranslatableText
 
 Samples = Annotated[int, Field(ge=1, le=10_000_000)]
 #: One number for each channel, or one for all of them.
@@ -122,7 +122,7 @@ class Images(DataOptions):
             count = len(getattr(self, field))
             if count not in {1, self.channels}:
                 raise ValueError(
-                    Worded(
+                    TranslatableText(
                         "spread-channels",
                         "{field} has {count} values, but the images {channels} channel(s): give as many",
                         field=field,
@@ -131,7 +131,9 @@ class Images(DataOptions):
                     )
                 )
         if self.crop_scale[0] > self.crop_scale[1]:
-            raise ValueError(Worded("crop-scale", "crop_scale: the least share must not be above the largest"))
+            raise ValueError(
+                TranslatableText("crop-scale", "crop_scale: the least share must not be above the largest")
+            )
         return self
 
 

@@ -6,7 +6,7 @@ from pydantic import Field, JsonValue
 
 from torchyard.recipe.base import Count, Fraction, RecipeOptions, Target, named
 from torchyard.recipe.data import DataOptions
-from torchyard.worded import Worded
+from torchyard.translatable import TranslatableText
 
 Weights = Literal["none", "imagenet"]
 
@@ -33,16 +33,16 @@ class ModelOptions(RecipeOptions):
         if data.sample_shape is not None and self.least_side:
             self._check_image(data, data.sample_shape)
 
-    def _other_kind(self, data: DataOptions) -> Worded:
+    def _other_kind(self, data: DataOptions) -> TranslatableText:
         if data.segments:
-            return Worded(
+            return TranslatableText(
                 "data-of-pixels",
                 "model {model} answers one class for each sample, but data {data} has one for each pixel: "
                 "take model: deeplabv3_resnet101 or tiny_segmenter",
                 model=_name(self),
                 data=_name(data),
             )
-        return Worded(
+        return TranslatableText(
             "data-of-samples",
             "model {model} answers one class for each pixel, but data {data} has one for each sample: "
             "take model: resnet, or data: voc",
@@ -54,7 +54,7 @@ class ModelOptions(RecipeOptions):
         least = self.least_side
         if len(shape) != 3 or min(shape[1:]) < least:
             raise ValueError(
-                Worded(
+                TranslatableText(
                     "image-size",
                     "model {model} needs images of at least {least} by {least}, but data.shape is {shape}: give "
                     "channels, height, width (or a larger data.size), or take model: mlp",
@@ -65,7 +65,7 @@ class ModelOptions(RecipeOptions):
             )
         if self.colours not in {None, shape[0]}:
             raise ValueError(
-                Worded(
+                TranslatableText(
                     "image-channels",
                     "model {model} needs images of {colours} channels, but those of data {data} have {channels}: "
                     "take model: mnist_cnn or digits_cnn",

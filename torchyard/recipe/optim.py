@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from torchyard.recipe.base import Decay, Fraction, Rate, RecipeOptions, named
-from torchyard.worded import Worded
+from torchyard.translatable import TranslatableText
 
 
 class Adam(RecipeOptions):
@@ -49,7 +49,7 @@ class Sgd(RecipeOptions):
     @model_validator(mode="after")
     def _nesterov(self) -> Self:
         if self.nesterov and not self.momentum:
-            raise ValueError(Worded("nesterov-momentum", "nesterov needs a momentum above 0"))
+            raise ValueError(TranslatableText("nesterov-momentum", "nesterov needs a momentum above 0"))
         return self
 
 

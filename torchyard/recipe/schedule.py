@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator
 
 from torchyard.recipe.base import Count, Fraction, Rate, RecipeOptions, named
-from torchyard.worded import Worded
+from torchyard.translatable import TranslatableText
 
 
 class ScheduleOptions(RecipeOptions):
@@ -48,7 +48,7 @@ class MultiStep(ScheduleOptions):
     @classmethod
     def _ascending(cls, milestones: tuple[int, ...]) -> tuple[int, ...]:
         if any(later <= earlier for earlier, later in pairwise(milestones)):
-            raise ValueError(Worded("milestones", "milestones must ascend"))
+            raise ValueError(TranslatableText("milestones", "milestones must ascend"))
         return milestones
 
 

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field, field_validator
 from torchyard.control_characters import check_name
 from torchyard.quantities import Interval
 from torchyard.spec.base import Model
-from torchyard.worded import Worded
+from torchyard.translatable import TranslatableText
 
 
 class KeepBest(Model):
@@ -50,7 +50,7 @@ class Resume(Model):
             for found in re.findall(r"\{\w*\}", word):
                 if found != CHECKPOINT_PLACEHOLDER:
                     raise ValueError(
-                        Worded(
+                        TranslatableText(
                             "placeholder",
                             "{found} is no placeholder: write {placeholder}, the only one there is",
                             found=found,

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from torchyard.spec.base import word
-from torchyard.worded import Worded
+from torchyard.translatable import TranslatableText
 
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 #: Names that belong to the launcher; a spec that sets them would escape its allocation.
@@ -67,7 +67,7 @@ def _words(given: Any) -> Any:
             given = shlex.split(given)
         except ValueError as error:
             raise ValueError(
-                Worded(
+                TranslatableText(
                     "command-quotes",
                     "{given!r} cannot be split into words ({error}): write a list, [program, argument]",
                     given=given,
@@ -76,7 +76,7 @@ def _words(given: Any) -> Any:
             ) from None
         if shells := SHELL_WORDS.intersection(given):
             raise ValueError(
-                Worded(
+                TranslatableText(
                     "shell-words", "no shell reads {word} here: write [sh, -c, 'all of it in quotes']", word=min(shells)
                 )
             )
@@ -92,7 +92,7 @@ def _startable(command: tuple[str, ...]) -> tuple[str, ...]:
     """Refuse what the kernel would start no program with; the words are a list in a file then."""
     if len(command) > MAX_WORDS:
         raise ValueError(
-            Worded(
+            TranslatableText(
                 "many-words",
                 "{count} words are more than the {most} that a program is started with: write them to a file in the "
                 "code folder and give its name",
@@ -102,7 +102,7 @@ def _startable(command: tuple[str, ...]) -> tuple[str, ...]:
         )
     if any(size_on_stack([each]) - _WORD_COST > MAX_WORD for each in command):
         raise ValueError(
-            Worded(
+            TranslatableText(
                 "long-word",
                 "a word is longer than the {most} bytes that the kernel takes: write them to a file in the code "
                 "folder and give its name",
@@ -111,7 +111,7 @@ def _startable(command: tuple[str, ...]) -> tuple[str, ...]:
         )
     if (size := size_on_stack(command)) > MAX_WORDS_BYTES:
         raise ValueError(
-            Worded(
+            TranslatableText(
                 "long-command",
                 "the words need {size} bytes of the {most} that a program is started with: write them to a file in "
                 "the code folder and give its name",

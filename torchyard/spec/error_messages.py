@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
 from torchyard.spec.base import NAME
-from torchyard.worded import Worded, of_error, placeholders
+from torchyard.translatable import TranslatableText, of_error, placeholders
 
 _WHOLE = ("whole-number", "{given} is not a whole number: write one, such as 2")
 _NUMBER = ("number", "{given} is not a number: write one, such as 0.5")
@@ -68,7 +68,7 @@ def message(error: ErrorDetails, model: type[BaseModel] | None) -> str:
     if error["type"] == "extra_forbidden":
         return _suggest(str(error["loc"][-1]), _fields_at(model, error["loc"][:-1]))
     if error["type"] == "missing":
-        return Worded("missing", "required, but absent: add it")
+        return TranslatableText("missing", "required, but absent: add it")
     if error["type"] in _KINDS:
         return _worded(error, model)
     if error["type"] == "value_error":
@@ -76,7 +76,7 @@ def message(error: ErrorDetails, model: type[BaseModel] | None) -> str:
     return error["msg"]
 
 
-def _worded(error: ErrorDetails, model: type[BaseModel] | None) -> Worded:
+def _worded(error: ErrorDetails, model: type[BaseModel] | None) -> TranslatableText:
     context = {name: _plain(value) for name, value in error.get("ctx", {}).items()}
     code, template = _NAME if context.get("pattern") == f"^{NAME}$" else _KINDS[error["type"]]
     given = error["input"]
@@ -85,7 +85,7 @@ def _worded(error: ErrorDetails, model: type[BaseModel] | None) -> Worded:
     fields = ", ".join([*known[:_LISTED], *["and others"] * (len(known) > _LISTED)])
     field = str(error["loc"][-1]) if error["loc"] else ""
     params = {"given": _shown(given), "bare": bare, "field": field, "fields": fields, **context}
-    return Worded(code, template, **{name: params[name] for name in placeholders(template)})
+    return TranslatableText(code, template, **{name: params[name] for name in placeholders(template)})
 
 
 def _plain(value: Any) -> str | int:
@@ -105,11 +105,11 @@ def _shown(given: Any) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
-def _suggest(name: str, known: Iterable[str]) -> Worded:
+def _suggest(name: str, known: Iterable[str]) -> TranslatableText:
     close = difflib.get_close_matches(name, list(known), n=1)
     if close:
-        return Worded("similar-field", "unknown field; did you mean {near}?", near=close[0])
-    return Worded("unknown-field", "unknown field: leave it out")
+        return TranslatableText("similar-field", "unknown field; did you mean {near}?", near=close[0])
+    return TranslatableText("unknown-field", "unknown field: leave it out")
 
 
 def _fields_at(model: type[BaseModel] | None, path: Sequence[int | str]) -> Iterable[str]:

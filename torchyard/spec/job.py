@@ -21,7 +21,7 @@ from torchyard.spec.resources import Resources
 from torchyard.spec.secrets import SecretName
 from torchyard.spec.sweeps import ENVIRONMENT as PARAMETERS
 from torchyard.spec.sweeps import Sweep
-from torchyard.worded import Worded
+from torchyard.translatable import TranslatableText
 
 OutputPattern = Annotated[str, Field(min_length=1, max_length=1000)]
 #: A job with this tag keeps its files, however old it is.
@@ -164,10 +164,12 @@ class JobSpec(Model):
         for name in env:
             if not ENV_NAME.fullmatch(name):
                 raise ValueError(
-                    Worded("variable-name", "{name!r} is not a name for an environment variable", name=name)
+                    TranslatableText("variable-name", "{name!r} is not a name for an environment variable", name=name)
                 )
             if name in RESERVED_ENV or (name.startswith("TORCHYARD_") and name != PARAMETERS):
-                raise ValueError(Worded("variable-reserved", "{name} is set by the launcher: leave it out", name=name))
+                raise ValueError(
+                    TranslatableText("variable-reserved", "{name} is set by the launcher: leave it out", name=name)
+                )
         return env
 
     @field_validator("link")
@@ -176,7 +178,9 @@ class JobSpec(Model):
         for path in link:
             if path.startswith("/") or ".." in path.split("/") or not path.strip("/."):
                 raise ValueError(
-                    Worded("link-inside", "{path!r} must be a path inside the code folder, without '..'", path=path)
+                    TranslatableText(
+                        "link-inside", "{path!r} must be a path inside the code folder, without '..'", path=path
+                    )
                 )
         return tuple(dict.fromkeys(str(PurePosixPath(path)) for path in link))
 
@@ -185,31 +189,37 @@ class JobSpec(Model):
     def _distinct(cls, secrets: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
         for name in secrets:
             if name in info.data.get("env", {}):
-                raise ValueError(Worded("secret-in-env", "{name} is in env, too: leave it out there", name=name))
+                raise ValueError(
+                    TranslatableText("secret-in-env", "{name} is in env, too: leave it out there", name=name)
+                )
         return tuple(dict.fromkeys(secrets))
 
     @model_validator(mode="after")
     def _work(self) -> Self:
         if (self.recipe is None) == (self.command is None):
-            raise ValueError(Worded("recipe-or-command", "give either a recipe (the built-in trainer) or a command"))
+            raise ValueError(
+                TranslatableText("recipe-or-command", "give either a recipe (the built-in trainer) or a command")
+            )
         if self.recipe is not None and self.launcher not in {Launcher.AUTO, Launcher.TORCHRUN}:
-            raise ValueError(Worded("recipe-launcher", "a recipe is always launched with torchrun: leave launcher out"))
+            raise ValueError(
+                TranslatableText("recipe-launcher", "a recipe is always launched with torchrun: leave launcher out")
+            )
         if self.recipe is not None and self.resume.args:
-            raise ValueError(Worded("recipe-resume", "a recipe resumes by itself: leave resume out"))
+            raise ValueError(TranslatableText("recipe-resume", "a recipe resumes by itself: leave resume out"))
         if self.recipe is not None:
             self._fits(self.recipe)
         if self.code is not None and self.live is not None:
-            raise ValueError(Worded("code-live", "code and live exclude each other: keep one of them"))
+            raise ValueError(TranslatableText("code-live", "code and live exclude each other: keep one of them"))
         if self.code is not None and not SNAPSHOT_ID.fullmatch(self.code):
             raise ValueError(
-                Worded(
+                TranslatableText(
                     "code-id",
                     "code must be the id of an uploaded snapshot (snap-…): submit with `yard submit`, which uploads "
                     "the folder, or use live: /absolute/folder",
                 )
             )
         if self.live is not None and not self.live.startswith("/"):
-            raise ValueError(Worded("live-absolute", "live must be an absolute folder"))
+            raise ValueError(TranslatableText("live-absolute", "live must be an absolute folder"))
         return self
 
     @model_validator(mode="after")
@@ -218,7 +228,7 @@ class JobSpec(Model):
             return self
         if self.resources.nodes > 1:
             raise ValueError(
-                Worded(
+                TranslatableText(
                     "isolated-nodes",
                     "network isolated keeps a job to one node, but resources.nodes is {nodes}: take resources.nodes "
                     "1, or leave network out",
@@ -227,7 +237,7 @@ class JobSpec(Model):
             )
         if self.resources.network_interface is not None:
             raise ValueError(
-                Worded(
+                TranslatableText(
                     "isolated-interface",
                     "network isolated has no interface but its own loopback: leave resources.network_interface out",
                 )
@@ -238,14 +248,14 @@ class JobSpec(Model):
         processes = recipe.strategy.processes(self.resources.gpus)  # raises when they do not fit
         if self.resources.nodes > 1 and recipe.rendezvous == "file":
             raise ValueError(
-                Worded(
+                TranslatableText(
                     "rendezvous-file",
                     "recipe.rendezvous file needs a folder that all nodes share: take rendezvous: env or tcp",
                 )
             )
         if self.resources.nodes > 1 and not recipe.strategy.spans_nodes:
             raise ValueError(
-                Worded(
+                TranslatableText(
                     "strategy-nodes",
                     "resources.nodes is {nodes}, but recipe.strategy {strategy} keeps to one node: take "
                     "resources.nodes 1, or strategy: ddp",
@@ -256,7 +266,7 @@ class JobSpec(Model):
         recipe.strategy.check_ranks(self.resources.nodes * processes)
         if recipe.backend == "nccl" and self.resources.gpus == 0:
             raise ValueError(
-                Worded(
+                TranslatableText(
                     "nccl-gpus", "recipe.backend nccl needs GPUs, but resources.gpus is 0: take backend: auto or gloo"
                 )
             )

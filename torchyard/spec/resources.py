@@ -6,7 +6,7 @@ from pydantic import BeforeValidator, Field
 
 from torchyard.quantities import Size
 from torchyard.spec.base import Model, Tag
-from torchyard.worded import Worded
+from torchyard.translatable import TranslatableText
 
 MAX_NODES = 64
 #: `resources.gpus` of a submission: as many as a node has. What is stored is a number.
@@ -16,7 +16,9 @@ ALL = "all"
 def _decided(given: Any) -> Any:
     if given == ALL:
         raise ValueError(
-            Worded("all-gpus", "all is made a number by the service when a job is submitted: give a number here")
+            TranslatableText(
+                "all-gpus", "all is made a number by the service when a job is submitted: give a number here"
+            )
         )
     return given
 

@@ -7,7 +7,7 @@ from pydantic import AfterValidator, ConfigDict, Discriminator, Field, Tag, mode
 
 from torchyard.control_characters import check_name
 from torchyard.described import Described
-from torchyard.worded import Worded
+from torchyard.translatable import TranslatableText
 
 Value = str | int | float | bool | None
 Finite = Annotated[float, Field(allow_inf_nan=False)]
@@ -25,7 +25,7 @@ def written(value: Value) -> str:
 def _rising(ends: tuple[Any, Any]) -> tuple[Any, Any]:
     if ends[0] >= ends[1]:
         raise ValueError(
-            Worded(
+            TranslatableText(
                 "rising",
                 "must rise: write the smaller number first, then the larger, not {smaller}, {larger}",
                 smaller=ends[0],
@@ -39,7 +39,7 @@ def _different(values: tuple[Value, ...]) -> tuple[Value, ...]:
     seen: set[str] = set()
     for value in values:
         if (text := json.dumps(value)) in seen:
-            raise ValueError(Worded("listed-twice", "{text} is listed twice: keep one of them", text=text))
+            raise ValueError(TranslatableText("listed-twice", "{text} is listed twice: keep one of them", text=text))
         seen.add(text)
     return values
 
@@ -148,7 +148,7 @@ class Sweep(SweepModel):
         """Set a bound before anything is made: a few words must not stand for a million jobs."""
         if self.trials is None and (drawn := next((n for n, v in self.parameters.items() if count(v) is None), None)):
             raise ValueError(
-                Worded(
+                TranslatableText(
                     "drawn-by-chance",
                     "parameters.{drawn} is drawn by chance: say how often, with trials, or list its values",
                     drawn=drawn,
@@ -157,7 +157,7 @@ class Sweep(SweepModel):
         combinations = self.combinations
         if self.trials is None and combinations is not None and combinations > MAX_TRIALS:
             raise ValueError(
-                Worded(
+                TranslatableText(
                     "many-trials",
                     "makes {combinations} trials, and {most} are the most: list fewer values, or take so many of "
                     "the combinations by chance, with trials",
@@ -167,7 +167,7 @@ class Sweep(SweepModel):
             )
         if self.trials is not None and combinations is not None and self.trials > combinations:
             raise ValueError(
-                Worded(
+                TranslatableText(
                     "few-combinations",
                     "trials is {trials}, but there are only {combinations} combinations: leave trials out to try all",
                     trials=self.trials,

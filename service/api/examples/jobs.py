@@ -8,8 +8,8 @@ from service.api.examples.moments import at
 from torchyard import api
 from torchyard.spec import JobSpec, Priority
 from torchyard.states import AttemptState, JobState
+from torchyard.translatable import TranslatableText
 from torchyard.wire import DeviceKind, Environment, FileRef, Frame, PreloadedModules, ProcessStack, ThreadStack
-from torchyard.worded import Worded
 
 JOB_ID = "job-01jd6z3k8w5r2m9q4t7v0x1y2z"
 GROUP_ID = "grp-01jd6z3k8w5r2m9q4t7v0x1y30"
@@ -121,7 +121,7 @@ ANSWERS: Mapping[str, BaseModel] = {
     "groups_hold_group": GROUP.model_copy(update={"held": 1}),
 }
 
-_TOO_SMALL = Worded("at-least", "{given} is too small: the least is {ge}", given="-1", ge=0)
+_TOO_SMALL = TranslatableText("at-least", "{given} is too small: the least is {ge}", given="-1", ge=0)
 PROBLEM = api.Problem(
     type="https://torchyard.dev/problems/invalid-request",
     title="The request is not valid",

@@ -18,7 +18,7 @@ from service.identity.provider_calls import ProviderCalls
 from service.identity.sign_in_limits import SignInLimits
 from service.infra.times import moment
 from torchyard import api
-from torchyard.worded import Worded
+from torchyard.translatable import TranslatableText
 
 router = api_router("session", "/session")
 
@@ -45,7 +45,7 @@ def _token_id(request: Request, ctx: Context, asked: api.SignIn) -> str:
     too, is no reason to keep its owner out.
     """
     if (asked.token is None) == (asked.code is None):
-        raise field_problem("token", Worded("token-or-code", "give either a token or a code"))
+        raise field_problem("token", TranslatableText("token-or-code", "give either a token or a code"))
     found = (
         sign_in_codes.take(ctx.db, asked.code, ctx.now_us())
         if asked.code is not None
@@ -56,7 +56,8 @@ def _token_id(request: Request, ctx: Context, asked: api.SignIn) -> str:
     limits: SignInLimits = request.app.state.sign_in_limits
     limits.begin(_address(request))
     raise ProblemError(
-        "unauthorized", Worded("proof-unknown", "This token or code is unknown or used up: ask for a new one.")
+        "unauthorized",
+        TranslatableText("proof-unknown", "This token or code is unknown or used up: ask for a new one."),
     )
 
 
@@ -119,7 +120,9 @@ def _attempt(request: Request, ctx: Context, state: str, code: str) -> OidcAttem
     if attempt is None or not code:
         raise ProblemError(
             "unauthorized",
-            Worded("sign-in-elsewhere", "This sign-in was not begun in this browser, took too long or was refused."),
+            TranslatableText(
+                "sign-in-elsewhere", "This sign-in was not begun in this browser, took too long or was refused."
+            ),
         )
     return attempt
 
@@ -129,7 +132,7 @@ def _oidc(ctx: Context) -> oidc.OidcClient:
     if settings.oidc_issuer is None:
         raise ProblemError(
             "not-found",
-            Worded("no-openid", "Nobody signs in by OpenID Connect here: TORCHYARD_OIDC_ISSUER is not set."),
+            TranslatableText("no-openid", "Nobody signs in by OpenID Connect here: TORCHYARD_OIDC_ISSUER is not set."),
         )
     secret = settings.oidc_secret_file
     return oidc.OidcClient(

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pydantic import model_validator
 
 from torchyard.recipe.base import RecipeOptions
-from torchyard.worded import Worded
+from torchyard.translatable import TranslatableText
 
 if TYPE_CHECKING:
     from torchyard.recipe import Recipe
@@ -22,7 +22,9 @@ class StrategyOptions(RecipeOptions):
     def _refuse(cls, given: Any) -> Any:
         for name, reason in cls.refused.items():
             if isinstance(given, dict) and name in given:
-                raise ValueError(Worded("option-not-taken", "{name} is not taken: {reason}", name=name, reason=reason))
+                raise ValueError(
+                    TranslatableText("option-not-taken", "{name} is not taken: {reason}", name=name, reason=reason)
+                )
         return given
 
     whole_gradients: ClassVar[bool] = True
@@ -34,7 +36,7 @@ class StrategyOptions(RecipeOptions):
         """Raise ValueError with the mend where other keys of the recipe do not go with it."""
         if recipe.precision == "fp16" and not self.whole_gradients:
             raise ValueError(
-                Worded(
+                TranslatableText(
                     "fp16-strategy",
                     "precision fp16 is not for strategy {strategy}: take bf16, single, dp or ddp",
                     strategy=self._name,
@@ -42,7 +44,7 @@ class StrategyOptions(RecipeOptions):
             )
         if self.cuts and recipe.model.layered is False:
             raise ValueError(
-                Worded(
+                TranslatableText(
                     "layers",
                     "strategy {strategy} cuts the model into layers, but model {model} is no sequence of them: take "
                     "strategy: ddp or fsdp, or another model",
@@ -90,7 +92,7 @@ class OneProcess(StrategyOptions):
     def check_ranks(self, ranks: int) -> None:
         if ranks > 1:
             raise ValueError(
-                Worded(
+                TranslatableText(
                     "one-process",
                     "strategy {strategy} is one process, but {ranks} were started: take strategy: ddp",
                     strategy=self._name,

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from torchyard.recipe.base import Count
 from torchyard.recipe.strategies.base import StrategyOptions
-from torchyard.worded import Worded
+from torchyard.translatable import TranslatableText
 
 if TYPE_CHECKING:
     from torchyard.recipe import Recipe
@@ -28,7 +28,7 @@ class ModelParallel(StrategyOptions):
     def processes(self, devices: int) -> int:
         if devices % self.data_parallel or devices // self.data_parallel < 2:
             raise ValueError(
-                Worded(
+                TranslatableText(
                     "replica-devices",
                     "recipe.strategy model_parallel with data_parallel {data_parallel} needs at least two devices "
                     "for each replica, but resources.gpus is {devices}: take {needed}",
@@ -42,7 +42,7 @@ class ModelParallel(StrategyOptions):
     def check_ranks(self, ranks: int) -> None:
         if ranks % self.data_parallel:
             raise ValueError(
-                Worded(
+                TranslatableText(
                     "replica-ranks",
                     "strategy model_parallel has data_parallel {data_parallel}, but {ranks} processes were started: "
                     "start one for each replica",
@@ -79,7 +79,7 @@ class Pipeline(StrategyOptions):
             size, name = recipe.global_batch_size // recipe.accumulate, "global_batch_size / accumulate"
         if size % self.microbatches:
             raise ValueError(
-                Worded(
+                TranslatableText(
                     "microbatches-divide",
                     "strategy.microbatches ({microbatches}) must divide {name} ({size})",
                     microbatches=self.microbatches,
@@ -94,7 +94,7 @@ class Pipeline(StrategyOptions):
     def check_ranks(self, ranks: int) -> None:
         if self.schedule == "1f1b" and self.microbatches < ranks:
             raise ValueError(
-                Worded(
+                TranslatableText(
                     "microbatches-stages",
                     "strategy.schedule 1f1b needs a microbatch for each of {ranks} stages: raise strategy.microbatches",
                     ranks=ranks,
@@ -103,7 +103,7 @@ class Pipeline(StrategyOptions):
         rounds = max(1, self.microbatches // ranks)
         if self.schedule == "interleaved" and self.microbatches % rounds:
             raise ValueError(
-                Worded(
+                TranslatableText(
                     "microbatches-rounds",
                     "strategy.schedule interleaved passes {microbatches} microbatches in {rounds} rounds over "
                     "{ranks} ranks, which does not come out even: take strategy.microbatches {even}",
@@ -132,7 +132,7 @@ class Fsdp(StrategyOptions):
     def check_ranks(self, ranks: int) -> None:
         if ranks % self.tensor_parallel:
             raise ValueError(
-                Worded(
+                TranslatableText(
                     "tensor-parallel-groups",
                     "strategy.tensor_parallel is {tensor_parallel}, but {ranks} processes do not divide into groups "
                     "of that size: change one of them",
@@ -155,7 +155,7 @@ class TensorParallel(StrategyOptions):
     def check_ranks(self, ranks: int) -> None:
         if ranks < 2:
             raise ValueError(
-                Worded(
+                TranslatableText(
                     "tensor-parallel-ranks",
                     "strategy tensor_parallel needs at least two ranks: take strategy: single for one, or "
                     "resources.gpus 2",

@@ -6,13 +6,13 @@ from pydantic import Field, model_validator
 
 from torchyard.recipe.base import Count
 from torchyard.recipe.strategies.base import OneProcess, StrategyOptions
-from torchyard.worded import Worded
+from torchyard.translatable import TranslatableText
 
 if TYPE_CHECKING:
     from torchyard.recipe import Recipe
 
 
-_LOCAL_RANK = Worded("ddp-device", "one process has one device, that of LOCAL_RANK")
+_LOCAL_RANK = TranslatableText("ddp-device", "one process has one device, that of LOCAL_RANK")
 
 
 class Single(OneProcess):
@@ -24,7 +24,7 @@ class Single(OneProcess):
     def processes(self, devices: int) -> int:
         if devices > 1:
             raise ValueError(
-                Worded(
+                TranslatableText(
                     "single-process", "recipe.strategy single is one process: take resources.gpus 1 or strategy: ddp"
                 )
             )
@@ -35,13 +35,15 @@ class Dp(OneProcess):
     """DataParallel: one process scatters each batch over its devices, replicates the model and gathers the outputs."""
 
     refused: ClassVar[dict[str, str]] = {
-        "dim": Worded("dp-dim", "samples lie along the first dimension of every batch, and are scattered along it"),
-        "output_device": Worded(
+        "dim": TranslatableText(
+            "dp-dim", "samples lie along the first dimension of every batch, and are scattered along it"
+        ),
+        "output_device": TranslatableText(
             "dp-output-device",
             "outputs are gathered on the first device, where the targets are: give it less by first_device_batch, "
             "or gather losses alone by loss_in_model",
         ),
-        "device_ids": Worded(
+        "device_ids": TranslatableText(
             "dp-device-ids", "the replicas are on the job's devices, all of them or the first `devices`"
         ),
     }
@@ -59,13 +61,13 @@ class Dp(OneProcess):
         super().check(recipe)
         if recipe.global_batch_size is not None and self.first_device_batch is not None:
             raise ValueError(
-                Worded(
+                TranslatableText(
                     "first-device-batch", "strategy.first_device_batch needs batch_size, the share of the other devices"
                 )
             )
         if recipe.compile:
             raise ValueError(
-                Worded(
+                TranslatableText(
                     "compile-dp", "compile is not for strategy dp, whose copies cannot be compiled: take ddp or single"
                 )
             )
@@ -100,7 +102,7 @@ class ParameterServer(StrategyOptions):
         super().check(recipe)
         if self.asynchronous and recipe.ema_decay is not None:
             raise ValueError(
-                Worded(
+                TranslatableText(
                     "ema-equal-weights", "ema_decay needs workers with equal weights: leave it out, or strategy.async"
                 )
             )
@@ -108,7 +110,7 @@ class ParameterServer(StrategyOptions):
     def check_ranks(self, ranks: int) -> None:
         if ranks <= self.servers:
             raise ValueError(
-                Worded(
+                TranslatableText(
                     "servers-workers",
                     "strategy parameter_server has {servers} server(s) and no worker among {ranks} process(es): "
                     "start {least} or more",
@@ -144,7 +146,7 @@ class Ddp(StrategyOptions):
     """DistributedDataParallel: a replica on each rank, gradients averaged during backward."""
 
     refused: ClassVar[dict[str, str]] = {
-        "dim": Worded("ddp-dim", "one process has one device, so nothing is scattered"),
+        "dim": TranslatableText("ddp-dim", "one process has one device, so nothing is scattered"),
         "output_device": _LOCAL_RANK,
         "device_ids": _LOCAL_RANK,
     }
@@ -172,7 +174,7 @@ class Ddp(StrategyOptions):
     def _compression(self) -> Self:
         if self.hook == "powersgd" and self.static_graph:
             raise ValueError(
-                Worded(
+                TranslatableText(
                     "powersgd-static-graph", "hook powersgd cannot be resumed with static_graph: leave one of them out"
                 )
             )
@@ -183,11 +185,13 @@ class Ddp(StrategyOptions):
         if recipe.precision == "fp16" and self.hook == "powersgd":
             # One gradient that overflows would stay in what PowerSGD carries over to the next steps.
             raise ValueError(
-                Worded("powersgd-fp16", "precision fp16 is not for strategy.hook powersgd: take bf16 or another hook")
+                TranslatableText(
+                    "powersgd-fp16", "precision fp16 is not for strategy.hook powersgd: take bf16 or another hook"
+                )
             )
         if self.static_graph and recipe.accumulate > 1:
             raise ValueError(
-                Worded(
+                TranslatableText(
                     "static-graph-accumulate",
                     "strategy.static_graph fails with accumulate above 1 (PyTorch): leave one of them out",
                 )

@@ -1,23 +1,25 @@
 from torchyard.api import FieldProblem
-from torchyard.worded import Worded, of_error, parts, placeholders
+from torchyard.translatable import TranslatableText, of_error, parts, placeholders
 
-SMALL = Worded("at-least", "{given!r} is too small: the least is {ge}", given="-1", ge=0)
+SMALL = TranslatableText("at-least", "{given!r} is too small: the least is {ge}", given="-1", ge=0)
 
 
 def test_it_is_text() -> None:
     assert SMALL == "'-1' is too small: the least is 0"
-    assert Worded("one-of", "take {names}", names=("a", "b")) == "take a, b"
+    assert TranslatableText("one-of", "take {names}", names=("a", "b")) == "take a, b"
 
 
 def test_it_knows_what_it_is_made_of_messages_within_it_too() -> None:
     assert parts(SMALL) == {"code": "at-least", "params": {"given": "-1", "ge": 0}}
     mistake = {"message": str(SMALL), **parts(SMALL)}
-    assert parts(Worded("or-never", "{mistake}, or never", mistake=SMALL))["params"] == {"mistake": mistake}
+    assert parts(TranslatableText("or-never", "{mistake}, or never", mistake=SMALL))["params"] == {"mistake": mistake}
     assert parts("plain") == {"code": None, "params": {}}
 
 
 def test_a_wrong_field_has_the_parts_of_its_message() -> None:
-    problem = FieldProblem(field="resources.gpus", message=Worded("or-never", "{mistake}, or never", mistake=SMALL))
+    problem = FieldProblem(
+        field="resources.gpus", message=TranslatableText("or-never", "{mistake}, or never", mistake=SMALL)
+    )
     read = FieldProblem.model_validate_json(problem.model_dump_json())
     assert read == problem
     assert read.code == "or-never"

@@ -7,7 +7,7 @@ from typing import Any, Self
 Param = str | int | tuple[str, ...]
 
 
-class Worded(str):
+class TranslatableText(str):
     """An English message that knows what it is made of: `code` stands for the sentence, `params` are put into it.
 
     It is text wherever text is taken; the API sends its code and its params beside it. A param may be a message with
@@ -30,10 +30,10 @@ class Worded(str):
 
 def parts(message: str) -> dict[str, Any]:
     """Return `code` and `params` of a message; the code of plain text is None."""
-    if not isinstance(message, Worded):
+    if not isinstance(message, TranslatableText):
         return {"code": None, "params": {}}
     params = {
-        name: {"message": str(value), **parts(value)} if isinstance(value, Worded) else value
+        name: {"message": str(value), **parts(value)} if isinstance(value, TranslatableText) else value
         for name, value in message.params.items()
     }
     return {"code": message.code, "params": params}
@@ -41,7 +41,7 @@ def parts(message: str) -> dict[str, Any]:
 
 def of_error(error: Exception) -> str:
     """Return the message that an exception was made with, whose text alone `str` gives."""
-    return next((each for each in error.args if isinstance(each, Worded)), None) or str(error)
+    return next((each for each in error.args if isinstance(each, TranslatableText)), None) or str(error)
 
 
 def placeholders(template: str) -> set[str]:
