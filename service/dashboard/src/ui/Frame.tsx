@@ -9,12 +9,12 @@ import { Shortcuts } from "../palette/Shortcuts";
 import { LanguageSwitch } from "./LanguageSwitch";
 import { later } from "./later";
 import { Notice } from "./Notice";
-import { NoticeBanner } from "./NoticeBanner";
 import { OutageBanner } from "./OutageBanner";
 import { type PageLink, pagesOf } from "./pages";
 import { ThemeToggle } from "./ThemeToggle";
 import { useNarrow } from "./useNarrow";
 
+const NoticeBanner = later(() => import("./NoticeBanner"), "NoticeBanner");
 const Bell = later(() => import("../bell/Bell"), "default");
 const SignIn = later(() => import("../session/SignIn"), "SignIn");
 const PageMenu = later(() => import("./PageMenu"), "default");
