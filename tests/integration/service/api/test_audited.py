@@ -140,7 +140,9 @@ def test_who_asks_for_what_is_hidden_is_told_nothing_and_recorded(live_service: 
     assert {answer.status_code for answer in (*asked, *unknown)} == {404}
     hidden, missing = asked[0].json(), unknown[0].json()
     number = str(ids[0]["number"])
-    assert {**hidden, "detail": hidden["detail"].replace(number, "999999")} == {**missing, **_differing(hidden)}
+    as_missing = {"detail": hidden["detail"].replace(number, "999999"), "params": {"name": "999999"}}
+    assert {**hidden, **as_missing} == {**missing, **_differing(hidden)}
+    assert hidden["params"] == {"name": number}
 
     def all_are_counted() -> bool:
         found = entries(live_service, result="refused", user="mallory", limit=500)
