@@ -126,10 +126,14 @@ class RankLogs:
 
 
 class Interrupts:
-    """Ctrl-C once asks, twice cancels the job, a third time leaves at once."""
+    """Ctrl-C once asks, twice cancels the job, a third time leaves at once.
+
+    Only what `run` is given is interrupted: one that comes while another is answered is counted, and answered then.
+    """
 
     def __init__(self) -> None:
-        self.count = 0
+        self._count = 0
+        self._interrupts = False
         self._before: object = None
 
     def __enter__(self) -> "Interrupts":
@@ -140,40 +144,53 @@ class Interrupts:
         signal.signal(signal.SIGINT, self._before)  # type: ignore[arg-type]  # what signal.signal gave
 
     def _on(self, _signal: int, _frame: FrameType | None) -> None:
-        self.count += 1
-        raise KeyboardInterrupt
+        self._count += 1
+        if self._interrupts:
+            self._interrupts = False
+            raise KeyboardInterrupt
+
+    def run(self, work: Callable[[], Job], answered: int) -> Job | None:
+        """Return what the work gives; None if Ctrl-C was pressed more often than was answered, which ends the work."""
+        try:
+            self._interrupts = True
+            return work() if self._count <= answered else None
+        except KeyboardInterrupt:
+            return None
+        finally:
+            self._interrupts = False
 
 
 def follow(client: Client, job: Job) -> Job:
     """Follow a job to its end, or until the person leaves it running, and return it as it is then."""
     common.note(f"job {job.number} {job.name} submitted")
     screen = Screen()
+    steps = (
+        lambda: _to_the_end(client, job, screen),
+        lambda: _left_running(client, job, screen),
+        lambda: _cancelled(client, job, screen),
+    )
     with Interrupts() as interrupts:
-        while True:
-            try:
-                return _to_the_end(client, job, screen)
-            except KeyboardInterrupt:
-                screen.status("")
-                if interrupts.count > 2:
-                    raise
-                if not _wants_cancel(job, interrupts):
-                    return client.job(job.id)
-                client.cancel(job.id)
-                common.note(f"cancelling job {job.number}: it may save its work first (Ctrl-C leaves it to that)")
+        for answered, step in enumerate(steps):
+            if (done := interrupts.run(step, answered)) is not None:
+                return done
+    raise KeyboardInterrupt
 
 
-def _wants_cancel(job: Job, interrupts: Interrupts) -> bool:
-    if interrupts.count > 1:
-        return True
+def _left_running(client: Client, job: Job, screen: Screen) -> Job:
+    """Wait for the second Ctrl-C, or else leave the job running."""
+    screen.status("")
     common.note(
         f"\njob {job.number} goes on; Ctrl-C again within {DECIDE_S:.0f} s cancels it, Enter leaves now "
         f"(later: `yard logs -f {job.number}` follows it, `yard cancel {job.number}` stops it)"
     )
-    try:
-        select.select([sys.stdin] if sys.stdin.isatty() else [], [], [], DECIDE_S)
-    except KeyboardInterrupt:
-        return True
-    return False
+    select.select([sys.stdin] if sys.stdin.isatty() else [], [], [], DECIDE_S)
+    return client.job(job.id)
+
+
+def _cancelled(client: Client, job: Job, screen: Screen) -> Job:
+    client.cancel(job.id)
+    common.note(f"cancelling job {job.number}: it may save its work first (Ctrl-C leaves it to that)")
+    return _to_the_end(client, job, screen)
 
 
 def _to_the_end(client: Client, job: Job, screen: Screen) -> Job:

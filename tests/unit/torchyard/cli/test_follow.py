@@ -1,6 +1,10 @@
+import signal
+
 import pytest
 
-from torchyard.cli.follow import LineBuffer
+from service.api.examples.jobs import JOB
+from torchyard import api
+from torchyard.cli.follow import Interrupts, LineBuffer
 
 
 class Written:
@@ -48,3 +52,20 @@ def test_a_bar_is_shown_until_its_line_is_whole() -> None:
         written.lines.feed(piece)
     assert written.bars == ["[0]  10%", "[0]  50%", ""]
     assert written.text == "[0] 100%\n"
+
+
+def pressed() -> api.Job:
+    signal.raise_signal(signal.SIGINT)
+    raise AssertionError("it was not interrupted")
+
+
+def test_each_ctrl_c_is_answered_however_soon_it_follows_another() -> None:
+    before, job = signal.getsignal(signal.SIGINT), JOB
+    with Interrupts() as interrupts:
+        assert interrupts.run(lambda: job, 0) is job
+        assert interrupts.run(pressed, 0) is None
+        signal.raise_signal(signal.SIGINT)  # while the first one is answered
+        assert interrupts.run(pytest.fail, 1) is None
+        assert interrupts.run(lambda: job, 2) is job
+        assert interrupts.run(pressed, 2) is None
+    assert signal.getsignal(signal.SIGINT) is before
