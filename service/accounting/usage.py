@@ -249,29 +249,24 @@ def _sums(rows: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
 
 @upsert.made_once
 def _add_usage(into: upsert.Into) -> upsert.Insert:
-    insert = into(Usage)
-    more = {
-        "gpu_us": Usage.gpu_us + insert.excluded.gpu_us,
-        "stoppable_us": Usage.stoppable_us + insert.excluded.stoppable_us,
-    }
-    return insert.on_conflict_do_update(index_elements=["day", "user_id", "project", "kind"], set_=more)
+    return _adding(into, Usage, ("gpu_us", "stoppable_us"), ["day", "user_id", "project", "kind"])
 
 
 @upsert.made_once
 def _add_owner_usage(into: upsert.Into) -> upsert.Insert:
-    insert = into(OwnerUsage)
-    more = {
-        "gpu_us": OwnerUsage.gpu_us + insert.excluded.gpu_us,
-        "stoppable_us": OwnerUsage.stoppable_us + insert.excluded.stoppable_us,
-    }
-    return insert.on_conflict_do_update(index_elements=["owner_kind", "day", "owner", "kind"], set_=more)
+    return _adding(into, OwnerUsage, ("gpu_us", "stoppable_us"), ["owner_kind", "day", "owner", "kind"])
 
 
 @upsert.made_once
 def _add_wasted(into: upsert.Into) -> upsert.Insert:
-    insert = into(WastedUsage)
-    more = {"gpu_us": WastedUsage.gpu_us + insert.excluded.gpu_us}
-    return insert.on_conflict_do_update(index_elements=["day", "kind", "number"], set_=more)
+    return _adding(into, WastedUsage, ("gpu_us",), ["day", "kind", "number"])
+
+
+def _adding(into: upsert.Into, model: Any, columns: Sequence[str], key: Sequence[str]) -> upsert.Insert:
+    """Return an insert whose columns are added to those of the row that has the key already."""
+    insert = into(model)
+    sums = {column: getattr(model, column) + insert.excluded[column] for column in columns}
+    return insert.on_conflict_do_update(index_elements=key, set_=sums)
 
 
 def _store(tx: Connection, attempt: _EndedAttempt, split: Split) -> None:
