@@ -70,13 +70,13 @@ def message(error: ErrorDetails, model: type[BaseModel] | None) -> str:
     if error["type"] == "missing":
         return TranslatableText("missing", "required, but absent: add it")
     if error["type"] in _KINDS:
-        return _worded(error, model)
+        return _translatable(error, model)
     if error["type"] == "value_error":
         return of_error(error["ctx"]["error"])
     return error["msg"]
 
 
-def _worded(error: ErrorDetails, model: type[BaseModel] | None) -> TranslatableText:
+def _translatable(error: ErrorDetails, model: type[BaseModel] | None) -> TranslatableText:
     context = {name: _plain(value) for name, value in error.get("ctx", {}).items()}
     code, template = _NAME if context.get("pattern") == f"^{NAME}$" else _KINDS[error["type"]]
     given = error["input"]
