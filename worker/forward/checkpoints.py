@@ -19,6 +19,7 @@ from torchyard.injob import layout
 from torchyard.numbers import JSON_CONSTANTS
 from worker.attempts import files, opening, removal
 from worker.attempts.content import sha256_of
+from worker.attempts.tree import Stamp, stamp_of
 from worker.exceptions import RequestRefusedError, WorkerError
 from worker.forward.blobs import BlobSender
 
@@ -70,6 +71,8 @@ class CheckpointForwarder:
         self._spawn = spawn
         self._found: dict[str, _Checkpoint] = {}
         self._broken: set[str] = set()
+        #: Manifests that could not be read, as they were then: one that is still being written is read again.
+        self._unreadable: dict[str, Stamp] = {}
         self._stored = self._read_stored()
         self._busy = False
         self._failure: Exception | None = None
@@ -111,14 +114,23 @@ class CheckpointForwarder:
         path = f"{layout.CHECKPOINTS}/{name}/{layout.MANIFEST}"
         try:
             with opening.file_inside(self._folder, path, self._owner) as descriptor:
-                report = parse_manifest(name, os.pread(descriptor, MAX_MANIFEST, 0))
+                stamp = stamp_of(os.fstat(descriptor))
+                if self._unreadable.get(name) == stamp:
+                    return
+                content = os.pread(descriptor, MAX_MANIFEST, 0)
         except FileNotFoundError:
             return
-        except (OSError, ValueError) as error:
-            if isinstance(error, OSError) and not opening.strange(error):
+        except OSError as error:
+            if not opening.strange(error):
                 raise
             logger.warning("%s: checkpoint %s is left out: %s", self._attempt, name, error)
             self._broken.add(name)
+            return
+        try:
+            report = parse_manifest(name, content)
+        except ValueError as error:
+            logger.warning("%s: checkpoint %s waits for another manifest: %s", self._attempt, name, error)
+            self._unreadable[name] = stamp
             return
         stored = name in self._stored
         self._found[name] = _Checkpoint(report=report, registered=stored, stored=stored)

@@ -92,6 +92,22 @@ def test_what_is_still_being_written_is_left_alone(folder: Path) -> None:
     assert not store.reports
 
 
+def test_a_manifest_that_is_still_being_written_is_read_again(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    store, background = Store(), Background()
+    pump = forwarder(folder, store, background)
+    manifest = write(folder, 7) / "manifest.json"
+    content = manifest.read_text()
+    manifest.write_text("")
+    assert not pump.pump()
+    assert not pump.pump()
+    assert len(caplog.records) == 1
+    manifest.write_text(content)
+    assert pump.pump()
+    background.run()
+    assert not pump.pump()
+    assert store.reports[-1].step == 7
+
+
 def test_the_newest_is_stored_first(folder: Path) -> None:
     store, background = Store(), Background()
     pump = forwarder(folder, store, background)
