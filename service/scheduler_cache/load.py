@@ -213,7 +213,8 @@ class Loader:
         """Return all jobs that are not over and have changed; what is known of others is forgotten."""
         self._compared_us = now
         self._overlap.looked_far(now)
-        gone, news = set(self._seen), list[JobId]()
+        # An error may have left jobs in the state whose events are not known.
+        gone, news = {*self._seen, *self._state.waiting, *self._state.running}, list[JobId]()
         for rows in tx.execute(load_jobs.ALIVE).partitions(BATCH):
             for job, last_event, _ in rows:
                 gone.discard(job)

@@ -102,6 +102,14 @@ def change(kept: Kept, job: str, changed_us: int) -> None:
         tx.execute(update(Job).where(Job.id == job).values(**values))
 
 
+def fail(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look that an error interrupts while it reads jobs."""
+    with monkeypatch.context() as broken:
+        broken.setattr(load_jobs, "running", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            kept.look()
+
+
 def test_jobs_come_run_and_go(kept: Kept) -> None:
     (uuid,) = box.add_node(kept.db, devices=1)
     first, second = box.add_job(kept.db), box.add_job(kept.db)
@@ -251,11 +259,32 @@ def test_what_an_error_interrupts_is_read_again(kept: Kept, monkeypatch: pytest.
     (uuid,) = box.add_node(kept.db, devices=1)
     job = box.add_job(kept.db)
     box.start(kept.db, job, [uuid])
-    with monkeypatch.context() as broken:
-        broken.setattr(load_jobs, "running", lambda *_: 1 / 0)
-        with pytest.raises(ZeroDivisionError):
-            kept.look()
+    fail(kept, monkeypatch)
     assert set(kept.look().running) == {job}
+
+
+def test_nothing_is_kept_of_a_job_that_ends_after_a_first_look_that_failed(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = box.add_job(kept.db)
+    fail(kept, monkeypatch)
+    cancel(kept, [job])
+    assert not kept.look().waiting
+
+
+def test_the_comparison_misses_no_job_that_was_to_be_read_anew(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = box.add_job(kept.db)
+    assert set(kept.look().waiting) == {job}
+    for restarts in (0, Policy().restarts):
+        with kept.db.write() as tx:
+            policy_settings.set_policy(tx, Policy(restarts=restarts))
+        if not restarts:
+            fail(kept, monkeypatch)
+    with kept.db.write() as tx:
+        lifecycle.cancel_waiting(tx, [JobId(job)], "ada", now_us())
+        tx.execute(update(Job).values(changed_us=kept.now - 2 * OVERLAP_US))
+    assert set(kept.look().waiting) == {job}
+    assert not kept.look(COMPARE_US / S).waiting
 
 
 def test_what_one_asks_for_is_its_own(kept: Kept) -> None:
