@@ -1,13 +1,13 @@
 """Discrete-event simulation of the scheduler's own policy over a trace.
 
 The policy reads only what it could know in the live service (`knowledge`), and preemption costs what it costs there: a
-preempted job keeps its work, but its next start takes `cost_us` before it makes progress. The preemption itself takes
-no time: the preemptor starts at once. Decisions are made when something happens (a job is submitted, ends, gets an
-estimate of its own or may be preempted again, or a reservation is made, comes near, begins or is over) and, while jobs
-wait, when nothing was decided for `REVIEW_US`, because jobs age and quotas of GPU-hours renew. A node drains for its
-maintenance as long before it as on a real box. Where the policy could do nothing, it is not run: while all GPUs are
-held if it preempts no job, for jobs behind a blocked one without backfill, and for a job that gets an estimate or may
-be preempted again if it comes before all that wait.
+preempted job keeps its work if it has checkpoints, but its next start takes `cost_us` before it makes progress. The
+preemption itself takes no time: the preemptor starts at once. Decisions are made when something happens (a job is
+submitted, ends, gets an estimate of its own or may be preempted again, or a reservation is made, comes near, begins or
+is over) and, while jobs wait, when nothing was decided for `REVIEW_US`, because jobs age and quotas of GPU-hours renew.
+A node drains for its maintenance as long before it as on a real box. Where the policy could do nothing, it is not run:
+while all GPUs are held if it preempts no job, for jobs behind a blocked one without backfill, and for a job that gets
+an estimate or may be preempted again if it comes before all that wait.
 """
 
 import heapq
@@ -19,7 +19,7 @@ from enum import IntEnum
 from functools import cache
 
 from service.scheduler.explain.idle_time import IdleGpus, IdleTime, idle_gpus
-from service.scheduler.model.decisions import Preempt, PutBack, Start
+from service.scheduler.model.decisions import Cause, Preempt, PutBack, Start
 from service.scheduler.model.jobs import Running, Waiting
 from service.scheduler.model.nodes import ClosedReason, NodeInfo, Placement, Slot
 from service.scheduler.model.state import SchedulerState
@@ -37,7 +37,7 @@ from service.simulator.runs import JobRun, Spell
 from service.simulator.trace import SECOND, Cluster, TraceJob
 from torchyard.ids import JobId
 from torchyard.spec.policy import Order, Policy
-from torchyard.spec.restarts import may_be_put_back
+from torchyard.spec.restarts import StartsOver, may_be_put_back
 
 REVIEW_US = 600 * SECOND
 #: Orders that change while nothing happens.
@@ -236,7 +236,7 @@ class _Engine:
         state.nodes = {name: _draining(info, drained.get(name)) for name, info in self._infos.items()}
         for job in list(state.running.values()):
             if any(placement.node in drained for placement in job.placements):
-                self._stop(job.number, drains=True)
+                self._stop(job.number)
         return True
 
     def _submit(self) -> bool:
@@ -266,7 +266,7 @@ class _Engine:
 
     def _restartable(self, live: _Live) -> bool:
         """Return whether the job may be put back after its next trial, by the rule of the live scheduler."""
-        if not self._trials or live.job.stoppable:
+        if not self._trials or live.job.keeps_work:
             return False
         says, project, attempts = live.job.restartable, live.job.project, len(live.spells)
         return may_be_put_back(says, project, self._policy, attempts=attempts, restarts=live.restarts)
@@ -281,15 +281,15 @@ class _Engine:
             this = SchedulingPass(self._state, self._now_us, self._policy, known)
             decisions = this.run()
             self._holds = this.cluster.holds
-            stopped = [int(one.job) for one in decisions if isinstance(one, Preempt | PutBack)]
-            for number in stopped:
-                self._stop(number)
+            stopped = {int(one.job): one for one in decisions if isinstance(one, Preempt | PutBack)}
+            for number, one in stopped.items():
+                self._stop(number, put_back=_puts_back(one, self._jobs[number].job))
             starts = {one.job: one.placements for one in decisions if isinstance(one, Start)} | this.promises
             for job, placements in starts.items():
                 self._start(int(job), placements)
             # Those that have left may fit elsewhere. Who starts over has longer to go than the ranking says.
             again = bool(stopped and self._free)
-            known = this.ranking if all(self._jobs[number].job.stoppable for number in stopped) else None
+            known = this.ranking if all(self._jobs[number].job.keeps_work for number in stopped) else None
             if self._show_more():
                 again, known = True, None
 
@@ -303,6 +303,9 @@ class _Engine:
     def _start(self, number: int, placements: tuple[Placement, ...]) -> None:
         live, now_us = self._jobs[number], self._now_us
         running = self._state.start(_id(number), placements, now_us)
+        if not live.job.keeps_work:
+            running = replace(running, starts_over=True)
+            self._state.put([running])
         live.start_us, live.lost_us = now_us, self._cost_us if live.spells else 0
         if running.restartable:
             self._try(running, now_us + live.lost_us)
@@ -318,7 +321,7 @@ class _Engine:
     def _try(self, running: Running, begun_us: int) -> None:
         """Begin the trial of a job that cannot be stopped otherwise, at its first step."""
         ends_us = begun_us + (self._policy.time_slice or 0) * SECOND
-        self._state.put([replace(running, starts_over=True, begun_us=begun_us, trial_ends_us=ends_us)])
+        self._state.put([replace(running, begun_us=begun_us, trial_ends_us=ends_us)])
         self._push(ends_us, _EventKind.SPARED, running.number)
 
     def _push(self, at_us: int, kind: _EventKind, number: int) -> None:
@@ -332,19 +335,19 @@ class _Engine:
         left_us = live.left_us - live.done_us(self._now_us)
         self._state.put([replace(running, remaining=self._knowledge.of_known(left_us, self._now_us))])
 
-    def _stop(self, number: int, *, drains: bool = False) -> None:
+    def _stop(self, number: int, *, put_back: bool = False) -> None:
         """Preempt a job, or stop it because its node drains: it goes back to the queue with the work that it has done,
-        or to start from the beginning.
+        or to start from the beginning. If it was `put_back` after its trial for that, nobody is charged.
         """
         live = self._jobs[number]
-        again = not live.job.stoppable
+        again = not live.job.keeps_work
         live.left_us -= 0 if again else live.done_us(self._now_us)
         remaining = self._knowledge.of_known(live.left_us, None) if live.told else None
         waiting = self._state.requeue(_id(number), self._now_us, remaining)
         if again:
             live.lost_us = self._now_us - live.start_us
-            live.restarts += not drains
-        self._leave(live, charged=drains or not again)
+            live.restarts += put_back
+        self._leave(live, charged=not put_back)
         if waiting.restartable and not self._restartable(live):
             self._state.put([replace(waiting, restartable=False)])
 
@@ -369,6 +372,15 @@ class _Engine:
 
 def _live(job: TraceJob, cluster: Cluster, *, told: bool) -> _Live:
     return _Live(job=job, gpus=cluster.held(job), left_us=job.duration_us, told=told)
+
+
+def _puts_back(decision: Preempt | PutBack, job: TraceJob) -> bool:
+    """Return whether a job that starts over is put back, and not only preempted, by the rule of the live service."""
+    if job.keeps_work:
+        return False
+    if isinstance(decision, PutBack) or decision.reason is Cause.TIME_SLICE:
+        return True
+    return not job.stoppable and job.restartable is not StartsOver.ASKED
 
 
 def _infos(cluster: Cluster) -> dict[str, NodeInfo]:

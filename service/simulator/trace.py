@@ -2,8 +2,8 @@
 
 A CSV file with the columns `submit_time`, `duration` (seconds, from any beginning) and `num_gpus`, and optionally
 `user`, `project`, `priority`, `estimate`, `gpu_share` (a size such as 10GiB), `restartable` (0 to 2, see `StartsOver`)
-and the flags `stoppable` and `reports` (0 or 1); others are left alone. Inside, times are integer microseconds, sizes
-bytes.
+and the flags `stoppable`, `reports` and `resumes` (0 or 1); others are left alone. Inside, times are integer
+microseconds, sizes bytes.
 """
 
 import csv
@@ -24,7 +24,7 @@ from torchyard.spec.restarts import StartsOver
 SECOND = 1_000_000
 NEEDED = ("submit_time", "duration", "num_gpus")
 #: What a job allows and tells; 1 where the trace says nothing.
-FLAGS = ("stoppable", "restartable", "reports")
+FLAGS = ("stoppable", "restartable", "reports", "resumes")
 COLUMNS = (*NEEDED, "user", "project", "priority", "estimate", "gpu_share", *FLAGS)
 #: User and project of jobs where the trace has no such column.
 UNNAMED = "unnamed"
@@ -50,12 +50,19 @@ class TraceJob:
     priority: int = PRIORITY_RANK[Priority.NORMAL]
     #: Running time that its owner expected.
     estimate_us: int | None = None
-    #: It can be stopped at any time and go on later, from a checkpoint.
+    #: It can be stopped at any time and go on later.
     stoppable: bool = True
-    #: If it cannot: it may be started over after its trial.
+    #: If it cannot, or does not resume: it may be started over after its trial.
     restartable: StartsOver = StartsOver.AUTO
     #: Its steps tell how long it will take, once it has run for a while.
     reports: bool = True
+    #: Stopped, it goes on from a checkpoint; otherwise from the beginning.
+    resumes: bool = True
+
+    @property
+    def keeps_work(self) -> bool:
+        """True if it can be stopped and loses nothing by it."""
+        return self.stoppable and self.resumes
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -160,6 +167,7 @@ def _job(line: int, row: Cells) -> TraceJob:
         stoppable=cells.flag(line, "stoppable", row["stoppable"], default=True),
         restartable=_restartable(line, row["restartable"]),
         reports=cells.flag(line, "reports", row["reports"], default=True),
+        resumes=cells.flag(line, "resumes", row["resumes"], default=True),
     )
 
 

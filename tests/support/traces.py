@@ -28,6 +28,7 @@ def job(
     restartable: StartsOver = StartsOver.AUTO,
     project: str = DEFAULT,
     reports: bool = True,
+    resumes: bool = True,
     share: int = 0,
 ) -> TraceJob:
     """A job of a trace."""
@@ -42,6 +43,7 @@ def job(
         stoppable=stoppable,
         restartable=restartable,
         reports=reports,
+        resumes=resumes,
         gpu_share=share,
     )
 
@@ -70,7 +72,7 @@ def spells(runs: Sequence[JobRun]) -> list[list[tuple[float, float]]]:
 def traces(
     most_gpus: int = 4, most: int = 10, *, flags: bool = False, shares: Sequence[int] = (0,)
 ) -> st.SearchStrategy[list[TraceJob]]:
-    """Some jobs within a few hours, on at most so many GPUs each; with `flags` some cannot be stopped."""
+    """Some jobs within a few hours, on at most so many GPUs each; with `flags` some cannot be stopped or lose work."""
     flag = st.booleans() if flags else st.just(value=True)
     one = st.builds(
         job,
@@ -81,6 +83,7 @@ def traces(
         stoppable=flag,
         restartable=st.sampled_from(StartsOver) if flags else st.just(StartsOver.AUTO),
         reports=flag,
+        resumes=flag,
         share=st.sampled_from(shares),
     )
     return st.lists(one, min_size=1, max_size=most).map(lambda jobs: sorted(jobs, key=lambda each: each.submit_us))

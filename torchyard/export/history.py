@@ -32,6 +32,8 @@ class TraceRow:
     restartable: int
     #: 0 or 1: its steps told how many there were to come.
     reports: int
+    #: 0 or 1: stopped, it went on from a checkpoint.
+    resumes: int = 1
     #: Bytes of each of its GPUs, if it shares them; 0: it had them to itself.
     gpu_share: int = 0
 
@@ -86,6 +88,7 @@ def flags(spec: Mapping[str, Any], *, saves: bool, restarts: bool, total_steps: 
         "stoppable": int(stoppable(spec, saves=saves)),
         "restartable": int(says if restarts or says is StartsOver.ASKED else StartsOver.NEVER),
         "reports": int(total_steps is not None),
+        "resumes": int(saves or spec.get("restartable") is not True),
     }
 
 

@@ -85,6 +85,17 @@ def test_what_cannot_be_stopped_is_tried_put_back_and_started_over() -> None:
     assert spells(run("fair", jobs)) == [[(0, 3600)], [(3600, 3720)]]
 
 
+def test_what_asks_for_restarts_and_saves_nothing_loses_its_work_whenever_it_is_stopped() -> None:
+    """On trial it is put back; later it is stopped for a higher class, but not for being behind."""
+    first = job(0, 3600, resumes=False, restartable=StartsOver.ASKED)
+    done = run("fair", [first, job(30, 120)])
+    assert spells(done) == [[(0, 60), (180, 3810)], [(60, 180)]]
+    assert spells(run("fair", [first, job(100, 120)])) == [[(0, 3600)], [(3600, 3720)]]
+    over = run("fair", [first, replace(job(1000, 120), priority=3)])
+    assert spells(over) == [[(0, 1000), (1120, 4750)], [(1000, 1120)]]
+    assert (done[0].restarts, over[0].restarts) == (1, 0)
+
+
 def test_a_project_without_restarts_binds_all_but_those_that_ask() -> None:
     closed = Policy(no_restarts=("vision",))
     for says, restarts in ((StartsOver.NEVER, 0), (StartsOver.AUTO, 0), (StartsOver.ASKED, 1)):
@@ -141,13 +152,15 @@ def test_nothing_is_given_twice_and_all_work_is_done(policy: str, jobs: list[Tra
         assert worked == one.job.duration_us
         assert one.spells[0].start_us >= one.job.submit_us
         *tries, last = one.spells
-        if one.job.stoppable:
+        if one.job.keeps_work:
             assert all(spell.lost_us <= COST * SECOND for spell in tries)
             assert one.restarts == 0
         else:
-            assert len(tries) == one.restarts <= (2 if one.job.restartable else 0)
+            assert one.restarts <= (2 if one.job.restartable else 0)
+            assert len(tries) == one.restarts or one.job.stoppable or one.job.restartable is StartsOver.ASKED
             assert all(spell.lost_us == spell.end_us - spell.start_us for spell in tries)
-            assert all(MINUTE <= spell.lost_us <= MINUTE + COST * SECOND for spell in tries)
+            trials = tries[: one.restarts]
+            assert all(MINUTE <= spell.lost_us <= MINUTE + COST * SECOND for spell in trials)
         assert last.lost_us == (COST * SECOND if tries else 0)
         assert all(earlier.end_us <= later.start_us for earlier, later in pairwise(one.spells))
         assert all(sum(len(placement.uuids) for placement in spell.placements) == one.gpus for spell in one.spells)

@@ -67,10 +67,10 @@ def test_an_unknown_class_is_told_the_classes() -> None:
 
 
 def test_flags_are_0_or_1_and_1_where_nothing_is_said() -> None:
-    found = parse(lines("0,60,1,0,0,0", "0,60,1,1,,0", head=f"{HEAD},stoppable,restartable,reports"))
-    assert [(job.stoppable, job.restartable, job.reports) for job in found] == [
-        (False, StartsOver.NEVER, False),
-        (True, StartsOver.AUTO, False),
+    found = parse(lines("0,60,1,0,0,0,0", "0,60,1,1,,0,", head=f"{HEAD},stoppable,restartable,reports,resumes"))
+    assert [(job.stoppable, job.restartable, job.reports, job.resumes) for job in found] == [
+        (False, StartsOver.NEVER, False, False),
+        (True, StartsOver.AUTO, False, True),
     ]
     with pytest.raises(TraceError, match=r"line 2, reports: 'yes' is neither 0 nor 1"):
         parse(lines("0,60,1,yes", head=f"{HEAD},reports"))
@@ -124,6 +124,7 @@ def test_a_spreadsheets_mark_at_the_beginning_is_no_part_of_a_name(tmp_path: Pat
         stoppable=st.booleans(),
         restartable=st.sampled_from(StartsOver),
         reports=st.booleans(),
+        resumes=st.booleans(),
     )
 )
 def test_what_is_written_is_read_again(one: TraceJob) -> None:

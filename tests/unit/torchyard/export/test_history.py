@@ -86,16 +86,17 @@ def test_a_job_that_ran_once() -> None:
 @pytest.mark.parametrize(
     ("changes", "flags"),
     [
-        ({"storage": SAVED}, (1, 0, 0)),
-        ({"storage": SAVED, "spec": {"preemptible": False}}, (0, 0, 0)),
-        ({"spec": {"restartable": True}}, (1, 2, 0)),
-        ({"progress": Progress(step=9, total_steps=10, eta_s=None)}, (0, 0, 1)),
-        ({"progress": Progress(step=9, total_steps=None, eta_s=None)}, (0, 0, 0)),
+        ({"storage": SAVED}, (1, 0, 0, 1)),
+        ({"storage": SAVED, "spec": {"preemptible": False}}, (0, 0, 0, 1)),
+        ({"spec": {"restartable": True}}, (1, 2, 0, 0)),
+        ({"storage": SAVED, "spec": {"restartable": True}}, (1, 2, 0, 1)),
+        ({"progress": Progress(step=9, total_steps=10, eta_s=None)}, (0, 0, 1, 1)),
+        ({"progress": Progress(step=9, total_steps=None, eta_s=None)}, (0, 0, 0, 1)),
     ],
 )
-def test_what_a_job_allowed_and_told(changes: dict[str, Any], flags: tuple[int, int, int]) -> None:
+def test_what_a_job_allowed_and_told(changes: dict[str, Any], flags: tuple[int, ...]) -> None:
     (row,) = rows(Box(ended(**changes)))
-    assert (row.stoppable, row.restartable, row.reports) == flags
+    assert (row.stoppable, row.restartable, row.reports, row.resumes) == flags
 
 
 def test_running_times_of_several_attempts_are_added() -> None:
