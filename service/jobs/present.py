@@ -185,8 +185,11 @@ def _latest(series: Sequence[LastMetric]) -> dict[str, api.Number]:
 def _progress(row: ShownJob, series: Sequence[LastMetric], start: AttemptStart | None) -> api.Progress | None:
     if row.step is None:
         return None
+    source = _progress_source(row, series)
+    if source is api.ProgressSource.PRINTED and row.state == JobState.SUCCEEDED:
+        return None  # `epoch 3/3` is printed before that epoch as after it: of what is done, a share of it would lie
     return api.Progress(
-        source=_progress_source(row, series),
+        source=source,
         step=row.step,
         total_steps=row.total_steps,
         eta_s=_eta(row, series, start),

@@ -76,13 +76,11 @@ def check(db: Database, store: BlobStore, submission: Submission) -> Checked:
         _check_quotas(tx, submission, plan, lock=False)
         dependencies.resolve(tx, submission.caller, submission.spec.after, len(plan.jobs), lock=False)
     if not known:
-        project = submission.spec.project
-        message = f"project {project} would be created"
-        notes.append(SubmissionNote(code=NoteCode.NEW_PROJECT, message=message, params={"project": project}))
+        notes.append(_new_project(submission))
     answer = api.DryRun(
         spec=submission.spec.model_dump(mode="json"),
         world_size=plan.first.world_size,
-        note=planning.told(notes),
+        note="; ".join(each.message for each in notes),
         notes=notes,
         trials=len(plan.jobs) if plan.sweep else None,
         first_trials=[
@@ -105,7 +103,7 @@ def _store(db: Database, clock: Clock, submission: Submission, plan: planning.Su
             return _submitted(tx, submission.caller, made, sweep=plan.sweep is not None, new=False)
         if not known:
             _create_project(tx, submission, now)
-        notes = _check(tx, submission, plan, lock=True)
+        notes = _check(tx, submission, plan, lock=True) + ([] if known else [_new_project(submission)])
         needs = dependencies.resolve(tx, submission.caller, submission.spec.after, len(plan.jobs), lock=True)
         _check_quotas(tx, submission, plan, lock=True)  # after the jobs: everybody locks in this order
         # The time anew: who reads what has changed must not have looked long past it when it becomes visible.
@@ -169,6 +167,12 @@ def _check_project(tx: Connection, submission: Submission) -> bool:
             known=known,
         ),
     )
+
+
+def _new_project(submission: Submission) -> SubmissionNote:
+    """Return the note of a project that nobody has used before, which a mistyped name is too."""
+    project = submission.spec.project
+    return SubmissionNote(code=NoteCode.NEW_PROJECT, message=f"project {project} is new", params={"project": project})
 
 
 def _create_project(tx: Connection, submission: Submission, now: int) -> None:

@@ -22,6 +22,7 @@ from service.identity.visibility import may_read, shown_name
 from service.infra.times import moment
 from service.nodes import listing
 from torchyard.api import Attention, JobError
+from torchyard.failures.tracebacks import raised_line
 from torchyard.ids import AttemptId, JobId
 from torchyard.quantities import format_size
 from torchyard.states import AttemptState, JobState
@@ -238,16 +239,11 @@ def headline(error: JobError | None) -> str:
     """Return the exception's own line of a failure, or what the service says of it."""
     if error is None:
         return "failed"
-    return _raised(error) or error.message
-
-
-def _raised(error: JobError) -> str | None:
-    lines = [line for line in (error.traceback or "").splitlines() if line.strip() and not line.startswith((" ", "\t"))]
-    return lines[-1] if lines else None
+    return raised_line(error.traceback or "") or error.message
 
 
 def _told(error: JobError | None) -> dict[str, Any]:
     """Return what the service's own words of a failure are made of."""
-    if error is None or _raised(error) is not None:
+    if error is None or raised_line(error.traceback or "") is not None:
         return {}
     return {"error": error.model_dump(mode="json", exclude={"traceback"})}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from torchyard.api import ProgressSource
 from torchyard.cli.terminal import joined, styled
+from torchyard.failures.tracebacks import raised_line
 from torchyard.quantities import format_duration, format_size
 from torchyard.wire import LinkLevel
 
@@ -195,6 +196,7 @@ def _at(found: Mapping[str, LinkLevel], level: LinkLevel, indexes: Mapping[str, 
 def status(job: Job) -> Text:
     """Progress and newest metrics of a job, or why it failed."""
     if job.error is not None:
-        return styled(job.error.message.splitlines()[0][:100] if job.error.message else job.error.cause, "red")
+        told = raised_line(job.error.traceback or "") or job.error.message or job.error.cause
+        return styled("".join(told.splitlines()[:1])[:100], "red")
     parts = ((progress(job), ""), (latest(job.latest), "dim"))
     return joined((part for part in parts if part[0]), between="  ")

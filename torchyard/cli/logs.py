@@ -2,7 +2,7 @@
 
 import re
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
@@ -117,8 +117,19 @@ def _print_rank(client: "Client", job: str, rank: int, attempt: int | None, view
         pieces = [client.log_tail(job, view.tail, rank=rank, attempt=attempt, since=view.since)[0]]
     else:
         pieces = client.logs(job, rank=rank, attempt=attempt, since=view.since)
+    pieces = _told_if_none(pieces, f"rank {rank}" if rank >= 0 else "the launcher", job, view)
     found = loglines.chosen(loglines.lines(pieces, raw=view.raw), view.pattern, view.tail)
     loglines.write(found, raw=view.raw, prefix=prefix)
+
+
+def _told_if_none(pieces: Iterable[bytes], writer: str, job: str, view: _View) -> Iterator[bytes]:
+    """Pass pieces on, and tell where there are none: a wrong rank looks like one that is silent."""
+    empty = True
+    for piece in filter(None, pieces):
+        empty = False
+        yield piece
+    if empty and view.since is None and view.tail != 0:
+        common.note(f"{writer} has written nothing so far: `yard logs --list {job}` lists the logs that there are")
 
 
 def _follow_rank(

@@ -185,12 +185,15 @@ def submitted(client: "Client", draft: "Draft") -> "Job":
 
 
 def tell_advice(client: "Client", job: "Job") -> None:
-    """Tell what the service advises on the GPU memory that a new job asks for."""
+    """Tell what the service advises on the GPU memory that a new job asks for, and that its project is new."""
+    from torchyard.api.sweeps import NoteCode
+
     resources = job.spec.get("resources", {}) if job.spec else {}
-    if resources.get("gpu_share") or resources.get("gpu_memory_min"):
+    if resources.get("gpu_share") or resources.get("gpu_memory_min") or job.project != "default":
         for event in client.events(str(job.number))[:1]:
-            if advice := event.data.get("advice"):
-                common.note(advice)
+            told = [note["message"] for note in event.data.get("notes", ()) if note["code"] == NoteCode.NEW_PROJECT]
+            for words in filter(None, (*told, event.data.get("advice"))):
+                common.note(words)
 
 
 def _submit_sweep(client: "Client", draft: "Draft") -> "Group":
@@ -198,7 +201,10 @@ def _submit_sweep(client: "Client", draft: "Draft") -> "Group":
 
     prepared = _prepare(client, draft)
     with progress(prepared.code.size if prepared.code else 0, "code") as uploaded:
-        return prepared.submit_sweep(client, uploaded=uploaded)
+        group = prepared.submit_sweep(client, uploaded=uploaded)
+    if group.project != "default":
+        tell_advice(client, client.job(str(group.number + 1)))
+    return group
 
 
 def _tell_sweep(client: "Client", group: "Group", *, detach: bool, json: bool) -> None:

@@ -69,6 +69,14 @@ def test_a_spec_is_checked_submitted_and_shown(yard: Callable[..., Done], code: 
     assert "submitted" in shown.out
     assert yard("why", "1").out
     assert yard("ls", "--state", "failed").err.startswith("no jobs")
+    assert "rank 3 has written nothing so far" in yard("logs", "1", "-r", "3").err
+
+
+def test_a_project_that_is_new_is_told_once(yard: Callable[..., Done], code: Path) -> None:
+    """A mistyped name would else be found out much later."""
+    words = ("run", "-d", "--gpus", "0", "--project", "vison", "--code", str(code), "--", "python", "train.py")
+    assert "project vison is new" in yard(*words).err
+    assert "is new" not in yard(*words).err
 
 
 def test_all_gpus_are_as_many_as_the_box_has(yard: Callable[..., Done], live_service: Live, code: Path) -> None:

@@ -24,6 +24,10 @@ it("shows the first metrics of a script that names none of these, without a best
   );
 });
 
+it("leaves the progress that was read from the log to the track", () => {
+  expect(highlights([series("progress", [50]), series("progress/phase-2", [9])])).toEqual([]);
+});
+
 it("looks for the best within buckets too", () => {
   const buckets = {
     first_step: [0], last_step: [9], first_time: [1], last_time: [2], count: [10], min: [0.25], mean: [1], max: [4],

@@ -20,11 +20,14 @@ export function highlights(series: readonly Series[]): Highlight[] {
     const known = first.get(one.name);
     if (known === undefined || one.rank < known.rank) first.set(one.name, one);
   }
-  const named = [...first.values()].filter((one) => kindOf(one.name) !== "system");
+  const named = [...first.values()].filter(({ name }) => kindOf(name) !== "system" && !isProgress(name));
   const telling = named.filter((one) => kindOf(one.name) !== "other");
   const chosen = telling.length > 0 ? telling.sort((a, b) => weight(a.name) - weight(b.name)) : named.slice(0, 2);
   return chosen.slice(0, MOST).flatMap(highlight);
 }
+
+/** What was read from a job's bars and `epoch 3/90`: the track above shows it. */
+const isProgress = (name: string): boolean => name === "progress" || name.startsWith("progress/");
 
 function weight(name: string): number {
   return (isHeldOut(name) ? 0 : 2) + (kindOf(name) === "accuracy" ? 0 : 1);

@@ -29,5 +29,5 @@ it("tells what is advised", () => {
 
 it("joins notes", () => {
   const note = { code: "made-up", message: "a", params: {} };
-  expect(notesWords([note, { ...note, code: "new-project", params: { project: "b" } }], "zh-CN")).toBe("a; project b would be created");
+  expect(notesWords([note, { ...note, code: "new-project", params: { project: "b" } }], "zh-CN")).toBe("a; project b is new");
 });

@@ -19,7 +19,7 @@ export const NOTES: Readonly<Record<string, (params: Params) => string | null>> 
     ? t`goes on with an effective batch of ${{ after: String(after) }} samples instead of ${before}, and as many fewer or more steps an epoch: \`recipe.global_batch_size\` ${before} (without \`batch_size\`) keeps it on any number of GPUs`
     : null),
   "gpu-memory": gpuMemory,
-  "new-project": ({ project }) => (typeof project === "string" ? t`project ${project} would be created` : null),
+  "new-project": ({ project }) => (typeof project === "string" ? t`project ${project} is new` : null),
   stoppable: ({ after }) => (typeof after === "string"
     ? t`once it has run for ${after}, it may be stopped for others, and starts from its newest checkpoint, or else from the beginning (\`restartable: true\`)`
     : null),

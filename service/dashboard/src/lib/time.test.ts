@@ -13,8 +13,9 @@ describe("duration", () => {
   });
 });
 
-it("tells milliseconds to a tenth where they are few", () => {
-  expect([milliseconds(0), milliseconds(3.44), milliseconds(1730.2)]).toEqual(["0.0 ms", "3.4 ms", "1,730 ms"]);
+it("tells milliseconds to a tenth where they are few, and minutes where they are many", () => {
+  const told = [0, 3.44, 1730.2, 361_585].map(milliseconds);
+  expect(told).toEqual(["0.0 ms", "3.4 ms", "1,730 ms", "6m 01s"]);
 });
 
 it("tells ages in one unit", () => {

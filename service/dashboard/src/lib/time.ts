@@ -71,6 +71,7 @@ export function duration(seconds: number): string {
 
 /** Milliseconds, to a tenth where they are few: `3.4 ms`, `1,730 ms`. */
 export function milliseconds(ms: number): string {
+  if (ms >= 60_000) return duration(ms / 1000);
   const digits = ms < 100 ? 1 : 0;
   const form = { minimumFractionDigits: digits, maximumFractionDigits: digits };
   return `${formatOf(Intl.NumberFormat, form).format(ms)} ms`;

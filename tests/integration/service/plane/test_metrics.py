@@ -298,6 +298,13 @@ def test_printed_progress_counts_where_none_is_reported(data_plane: Plane) -> No
     assert progress(data_plane, seeded) == {"source": "reported", "step": 7, "total_steps": 80, "eta_s": None}
 
 
+def test_a_job_that_has_succeeded_shows_no_share_that_it_printed(data_plane: Plane) -> None:
+    seeded = data_plane.job()
+    prints(data_plane, seeded, 0, [2], 3)
+    data_plane.set_state(seeded, "succeeded", settled=True)
+    assert progress(data_plane, seeded) is None
+
+
 def test_printed_progress_that_is_not_the_runs_is_taken_back(data_plane: Plane) -> None:
     seeded = data_plane.job()
     prints(data_plane, seeded, 0, [10, 100], 100)

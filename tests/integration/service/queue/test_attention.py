@@ -120,6 +120,7 @@ def test_a_metric_that_is_not_finite_is_told_to_its_owner(yard: RecordedContext)
         (None, "failed"),
         (JobError(cause="exit", message="rank 0 exited with code 1"), "rank 0 exited with code 1"),
         (JobError(cause="exit", message="rank 0 exited", traceback=TRACEBACK), "ValueError: no such data set"),
+        (JobError(cause="memory-limit", message="used too much", traceback="alloc\n"), "used too much"),
     ],
 )
 def test_the_headline_of_a_failure(error: JobError | None, line: str) -> None:

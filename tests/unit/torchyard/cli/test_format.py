@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.support.resources import job
-from torchyard.api import Attempt, HeldDevice, Member, Node, Progress, ProgressSource
+from torchyard.api import Attempt, HeldDevice, JobError, Member, Node, Progress, ProgressSource
 from torchyard.cli import format as shown
 from torchyard.wire import DeviceKind, LinkLevel, Topology
 
@@ -61,6 +61,19 @@ def test_progress_names_steps_share_and_rest() -> None:
     assert shown.progress(job(progress=Progress(step=50, total_steps=200, eta_s=60.0))) == "50/200 (25%) 1m left"
     printed = Progress(source=ProgressSource.PRINTED, step=50, total_steps=200, eta_s=None)
     assert shown.progress(job(progress=printed), source=True) == "50/200 (25%), as printed"
+
+
+@pytest.mark.parametrize(
+    ("tail", "shown_as"),
+    [
+        ("Traceback (most recent call last):\n  f(7)\nIndexError: 7\n", "IndexError: 7"),
+        ("alloc\n", "exited"),
+        (None, "exited"),
+    ],
+)
+def test_a_failure_is_told_by_its_exception(tail: str | None, shown_as: str) -> None:
+    failed = job(error=JobError(cause="exit", message="exited", traceback=tail))
+    assert str(shown.status(failed)) == shown_as
 
 
 def test_devices_are_grouped_by_node() -> None:

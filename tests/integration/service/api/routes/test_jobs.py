@@ -181,7 +181,7 @@ def test_a_dry_run_checks_and_stores_nothing(live_service: Live) -> None:
     answer = live_service.client.post(JOBS, params={"dry_run": "true"}, json=spec(project="vision"))
     assert answer.status_code == 200
     assert answer.json()["spec"]["name"] == "nothing"
-    assert "vision would be created" in answer.json()["note"]
+    assert "project vision is new" in answer.json()["note"]
     wrong = live_service.client.post(JOBS, params={"dry_run": "true"}, json=spec(nam="x"))
     assert problem(wrong) == (422, "invalid-request", ["nam"])
     assert stored(live_service) == 0
