@@ -19,6 +19,7 @@ from sqlalchemy import (
 )
 
 from service.db.models import Group, Job, MetricSeries, Tag, User
+from service.db.number_lists import one_of
 from service.db.records.jobs import JobVersion
 from service.errors import field_problem
 from service.identity.callers import Caller
@@ -169,7 +170,7 @@ def newest(tx: Connection, caller: Caller, filters: Filters, looked: int) -> New
     if filters.among is not None or end is not None:
         most = STATES * looked
         numbers = list(tx.scalars(_newest(caller, _of_any_state(filters), most + 1)))
-        return Newest(passes=Job.number.in_(numbers[:most]), more=end is not None or len(numbers) > most)
+        return Newest(passes=one_of(Job.number, numbers[:most]), more=end is not None or len(numbers) > most)
     parts = [replace(filters, state=[state]) for state in states]
     passes = Job.number.in_(union_all(*(_newest(caller, each, looked) for each in parts)))
     one_more = (_newest(caller, each, looked + 1).subquery() for each in parts)
@@ -223,9 +224,9 @@ def narrowed(tx: Connection, caller: Caller, filters: Filters) -> Filters:
     words = (filters.q or "").strip()
     among = text_search.candidates(tx, words) if words else None
     for numbers in _conditions(caller, filters) if among is None else ():
-        found = list(tx.scalars(_within(numbers, numbers.selected_columns[0], filters).limit(FEW + 1)))
-        if len(found) <= FEW:
-            among = found
+        query = _within(numbers, numbers.selected_columns[0], filters)
+        if tx.scalar(query.offset(FEW).limit(1)) is None:  # numbers of too many are not sent at all
+            among = list(tx.scalars(query))
             break
     return replace(filters, among=among)
 
@@ -334,7 +335,7 @@ def _numbers(caller: Caller, filters: Filters) -> Select[Any]:
     query: Select[Any] = _within(select(place.label("number")), place, filters)
     filters = replace(filters, before=None, after=None)
     if filters.among is not None:
-        query = query.where(place.in_(filters.among))
+        query = query.where(one_of(place, filters.among))
     if place is Tag.number:
         query = query.join(Job, Tag.number == Job.number).where(Tag.tag == filters.tag[0])
         filters = replace(filters, tag=())
@@ -388,12 +389,10 @@ def _user(name: str) -> ScalarSelect[str]:
 
 
 def _tagged(tags: Sequence[str]) -> ColumnElement[bool]:
-    alternatives: list[ColumnElement[bool]] = [
-        exists().where(Tag.number == Job.number, Tag.tag.in_(tags)).correlate(Job)
-    ]
-    if "" in tags:
-        alternatives.append(~exists().where(Tag.number == Job.number).correlate(Job))
-    return or_(*alternatives)
+    named = [tag for tag in tags if tag]
+    of_job = exists().where(Tag.number == Job.number).correlate(Job)
+    has = [of_job.where(Tag.tag.in_(named))] if named else []
+    return or_(*has, *([~of_job] if "" in tags else []))
 
 
 def _in_sweep(ref: str) -> ColumnElement[bool]:

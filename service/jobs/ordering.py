@@ -24,6 +24,7 @@ from sqlalchemy import (
 )
 
 from service.db.models import WAITS_AGAIN, Job, MetricSeries, User
+from service.db.number_lists import one_of
 from service.db.records.jobs import JobVersion
 from service.errors import field_problem
 from service.identity.callers import Caller
@@ -138,7 +139,7 @@ def _by_key(
 
 def _of_jobs(query: find.Query, caller: Caller, filters: find.Filters) -> find.Query:
     query = find.filtered(query, caller, filters)
-    return query if filters.among is None else query.where(Job.number.in_(filters.among))
+    return query if filters.among is None else query.where(one_of(Job.number, filters.among))
 
 
 def _part(query: find.Query, key: Any, order: ListOrder, after: _Cursor | None, limit: int, offset: int) -> find.Query:
@@ -161,7 +162,7 @@ def _by_metric(
         query = select(Job.number, value.label("value")).join(MetricSeries, MetricSeries.number == Job.number)
         query = _of_jobs(query.where(has_it, value.is_not(None)), caller, having)
         if having.among is not None:
-            query = query.where(MetricSeries.number.in_(having.among))
+            query = query.where(one_of(MetricSeries.number, having.among))
         found += tx.execute(_part(query, value, order, after, most, span.offset))
         passed = span.offset
         if passed and not found:
