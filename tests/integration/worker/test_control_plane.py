@@ -26,7 +26,7 @@ def live(fake: FakeService) -> Iterator[Live]:
 
 @pytest.fixture
 def control(live: Live) -> Iterator[ControlPlaneClient]:
-    client = ControlPlaneClient(lambda: live.url, lambda: TOKEN, timeout_s=2)
+    client = ControlPlaneClient(lambda: live.url, lambda: TOKEN, timeout_s=60)
     yield client
     client.close()
 
@@ -82,12 +82,14 @@ def test_overload_and_absence_are_the_same_to_a_caller(live: Live, control: Cont
     with pytest.raises(UnavailableError, match="503"):
         control.settled("att-1")
     live.fake.down = False
-    live.fake.delay = 3
+    live.fake.delay = 2
+    impatient = ControlPlaneClient(lambda: live.url, lambda: TOKEN, timeout_s=1)
     with pytest.raises(UnavailableError, match="ReadTimeout"):
-        control.settled("att-1")
+        impatient.settled("att-1")
     # A large file takes the service its time to read, hash and bring to rest.
     with pytest.raises(RequestRefusedError):
-        control.blob_placed("0" * 64, "name", 10**9)
+        impatient.blob_placed("0" * 64, "name", 10**10)
+    impatient.close()
     live.fake.delay = 0
     live.halt()
     with pytest.raises(UnavailableError, match="ConnectError"):

@@ -18,6 +18,7 @@ from torchyard.injob import layout
 from torchyard.states import StopReason
 from torchyard.wire import Action, AttemptOrder, Phase, ResultKind
 from worker.attempts.folder import AttemptFolder, order
+from worker.launching import launcher
 from worker.monitoring import inventory
 
 TELL = "echo $RANK $LOCAL_RANK $WORLD_SIZE $NODE_RANK $MASTER_ADDR $MASTER_PORT $GLOO_SOCKET_IFNAME"
@@ -99,8 +100,9 @@ def test_an_interface_that_the_node_lacks_is_told(box: Box) -> None:
     assert "resources.network_interface" in str(result.message)
 
 
-def test_a_stop_waits_a_while_for_the_first_poll(box: Box, tmp_path: Path) -> None:
+def test_a_stop_waits_a_while_for_the_first_poll(box: Box, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The ranks of the first node may have polled already; here they are a moment later."""
+    monkeypatch.setattr(launcher, "PATIENCE_S", 60.0)
     slow = "trap 'echo terminated; exit 3' TERM; touch $0; while [ ! -e $1 ]; do sleep 0.05; done; echo polled"
     folder = box.assign(
         command=["sh", "-c", slow, str(tmp_path / "up"), str(tmp_path / "seen")],
@@ -110,7 +112,7 @@ def test_a_stop_waits_a_while_for_the_first_poll(box: Box, tmp_path: Path) -> No
     with starting(box, folder):
         box.control.say_go(folder.attempt_id)
     until((tmp_path / "up").exists)
-    order(folder, AttemptOrder(attempt=folder.attempt_id, action=Action.STOP, reason=StopReason.CANCEL, grace_s=30))
+    order(folder, AttemptOrder(attempt=folder.attempt_id, action=Action.STOP, reason=StopReason.CANCEL, grace_s=600))
     until(lambda: folder.at(layout.CONTROL).exists())
     (folder.at(layout.MARKS) / layout.polled_mark(1)).touch()
     (tmp_path / "seen").touch()

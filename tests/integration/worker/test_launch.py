@@ -53,7 +53,7 @@ def test_when_start_returns_the_job_has_begun(box: Box) -> None:
     assert status.held_us is not None
     assert inventory.scan(box.attempts)[0].held_us > status.held_us > 0  # type: ignore[operator]
     os.kill(shim.child_pid, signal.SIGKILL)
-    assert select.select([watch], [], [], 10)[0] == [watch]
+    assert select.select([watch], [], [], 60)[0] == [watch]
     os.close(watch)
     assert ended(folder).signal == signal.SIGKILL
 

@@ -20,7 +20,7 @@ from worker.monitoring import inventory
 from worker.monitoring.inventory import Status
 from worker.shim import table
 
-BUSY = "import time\nprint('ready', flush=True)\nballast = b'x' * (64 << 20)\nwhile True: time.process_time()"
+BUSY = "import time\nballast = b'x' * (64 << 20)\nprint('ready', flush=True)\nwhile True: time.process_time()"
 
 
 def kill(folder: AttemptFolder) -> None:
@@ -28,6 +28,12 @@ def kill(folder: AttemptFolder) -> None:
     assert shim is not None
     os.kill(shim.child_pid, signal.SIGKILL)
     ended(folder)
+
+
+def moment(process: psutil.Process) -> tuple[float, float]:
+    """Now, and the CPU time that a process has used until now, in seconds."""
+    times = process.cpu_times()
+    return time.monotonic(), times.user + times.system
 
 
 def test_a_busy_attempt_and_its_node(tmp_path: Path) -> None:
@@ -40,11 +46,15 @@ def test_a_busy_attempt_and_its_node(tmp_path: Path) -> None:
     shim = folder.read_shim()
     assert shim is not None
     nvml.cards[0].pids, nvml.cards[0].held = [shim.child_pid], {shim.child_pid: 11 * 2**30}
+    (program,) = psutil.Process(shim.child_pid).children()
+    moments = [moment(program)]
     sampler.sample()
+    moments.append(moment(program))
     nvml.cards[0].held = {shim.child_pid: 2 * 2**30}
-    begin = time.monotonic()
-    until(lambda: time.monotonic() > begin + 0.3, what="an interval")
+    until(lambda: moment(program)[1] > moments[-1][1] + 0.3, what="an interval")
+    moments.append(moment(program))
     node, attempt = sampler.sample()
+    moments.append(moment(program))
     assert node.attempt is None
     assert node.values.keys() == {
         "cpu.percent",
@@ -59,7 +69,10 @@ def test_a_busy_attempt_and_its_node(tmp_path: Path) -> None:
     assert (node.values["gpu.0.utilization"], node.values["gpu.0.power"]) == (37, 121.344)
     assert attempt.attempt == folder.attempt_id
     assert sampler.gpu_memory_peak(folder.attempt_id) == 11 * 2**30
-    assert 5 < attempt.values["cpu.percent"] < 150
+    first, *inner, last = moments
+    (begin, used_before), (end, used) = inner
+    least, most = (used - used_before) / (last[0] - first[0]), (last[1] - first[1]) / (end - begin)
+    assert 100 * least - 1 <= attempt.values["cpu.percent"] <= 100 * most + 1
     assert attempt.values["memory.used"] > 64 << 20
     assert attempt.values["gpu.0.memory_used"] == 545_193_984
     assert "gpu.1.memory_used" not in attempt.values

@@ -98,7 +98,8 @@ def test_a_rank_that_fails_is_the_failed_one_and_its_own_exit_code_is_kept(box: 
 
 MISSES_THE_OTHER = """
 signal.signal(15, signal.SIG_IGN)  # torchrun may be quicker
-open(f"pid-{rank}", "w").write(str(os.getpid()))
+open(f"own-{rank}", "w").write(str(os.getpid()))
+os.rename(f"own-{rank}", f"pid-{rank}")  # whole once it is there
 print("ready", os.getppid(), flush=True)
 while not os.path.exists("pid-1"):
     time.sleep(0.01)

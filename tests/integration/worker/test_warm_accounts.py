@@ -181,7 +181,7 @@ def test_it_ends_like_an_executed_one(team: Team, how: str) -> None:
 
 
 RANKS = """
-    import os
+    import os, time
     from torch.distributed.elastic.multiprocessing.errors import record
     import torch
     import torch.distributed as dist
@@ -191,9 +191,13 @@ RANKS = """
         total = torch.tensor([dist.get_rank() + 1.0])
         dist.all_reduce(total)
         print(total, os.getuid(), os.environ['LOCAL_RANK'], flush=True)
+        if dist.get_rank() == 0:
+            os.mkdir('told')
         if dist.get_rank() == 1:
+            while not os.path.exists('told'):
+                time.sleep(0.02)
             raise RuntimeError('of rank 1')
-        import time; time.sleep(60)
+        time.sleep(600)
     main()
 """
 
@@ -238,7 +242,7 @@ def test_a_cancelled_job_ends_wholly(team: Team, launcher: str) -> None:
     )
     program = "import subprocess\nsubprocess.Popen(['sleep', '600'], start_new_session=True)\n" + WAITS
     folder = team.start(program, **spec)
-    stop(folder, grace_s=5.0)
+    stop(folder, grace_s=60.0)
     result = ended(folder)
     assert (result.stop, [each.signal for each in result.ranks]) == ("cancel", [signal.SIGTERM])
     assert not processes.of_attempt(folder.attempt_id)

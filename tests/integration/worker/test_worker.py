@@ -91,7 +91,7 @@ def test_what_is_installed_is_told(box: Yard, tmp_path: Path) -> None:
     talker = ["python", "-I", "-S", "-u", "-c", TALKER]
     attempt = box.fake.assign(talker, launcher="python", python=str(tmp_path / "venv"))
     box.send(attempt)
-    found = until(lambda: box.fake.environments.get(attempt), seconds=30, what="the environment")
+    found = until(lambda: box.fake.environments.get(attempt), what="the environment")
     go(box, attempt)
     box.settled(attempt)
     assert found.interpreter == str(tmp_path / "venv/bin/python")
@@ -232,7 +232,7 @@ def test_a_stop_reaches_the_shim_at_a_nudge(box: Yard) -> None:
     box.send(attempt)
     until(lambda: attempt in box.fake.running)
     box.fake.orders[attempt] = wire.AttemptOrder(
-        attempt=attempt, action=wire.Action.STOP, serial=1, reason="cancel", grace_s=5
+        attempt=attempt, action=wire.Action.STOP, serial=1, reason="cancel", grace_s=60
     )
     box.nudge()
     result = box.settled(attempt)
@@ -251,22 +251,36 @@ def test_a_failing_rank_is_quoted(box: Yard) -> None:
     assert result.traceback.endswith("ValueError: no such digit")
 
 
-def test_a_flood_of_log_does_not_hold_up_metrics(box: Yard) -> None:
+def test_a_flood_of_log_does_not_hold_up_metrics(box: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
     box.start()
     flood = (
-        "import os\n"
+        "import os, time\n"
+        "folder = os.environ['TORCHYARD_ATTEMPT_DIR']\n"
+        "while not os.path.exists(folder + '/job/flood'): time.sleep(0.01)\n"
         "block = os.urandom(2**20)\n"
         "for _ in range(100): os.write(1, block)\n"
-        "folder = os.environ['TORCHYARD_ATTEMPT_DIR']\n"
         "with open(folder + '/job/metrics/rank-0-1-1.jsonl', 'w') as out:\n"
         '    out.write(\'{"n": 0, "step": 0, "t": 0, "v": {"loss": Infinity}}\\n\')\n'
-        "import time\n"
+        "open(folder + '/job/flooded', 'w').close()\n"
         "while not os.path.exists(folder + '/job/go'): time.sleep(0.01)\n"
     )
     attempt = box.fake.assign([*PYTHON, flood], log_limit=60 * 2**20)
+    add_metrics, came_before = box.fake.add_metrics, list[int]()
+
+    def noted(owner: str, batch: wire.MetricBatch) -> bool:
+        came_before.append(len(box.fake.log(owner)))
+        return add_metrics(owner, batch)
+
+    monkeypatch.setattr(box.fake, "add_metrics", noted)
     box.send(attempt)
+    until(lambda: attempt in box.fake.running)
+    box.live.halt()
+    folder = box.attempts / attempt / "job"
+    (folder / "flood").touch()
+    until((folder / "flooded").exists, what="all that it writes")
+    box.live.resume()
     until(lambda: box.fake.numbers(attempt))
-    assert len(box.fake.log(attempt)) < 50 * 2**20
+    assert came_before[0] < 50 * 2**20
     go(box, attempt)
     result = box.settled(attempt)
     assert len(box.fake.log(attempt)) == 60 * 2**20
@@ -353,7 +367,7 @@ def test_a_job_that_fills_the_disk_can_be_stopped_and_all_it_wrote_arrives(tmp_p
         until((tmp_path / "full").exists, what="a full disk")
         box.kill()
         box.start()
-        stop = {"attempt": attempt, "action": "stop", "serial": 1, "reason": "cancel", "grace_s": 5}
+        stop = {"attempt": attempt, "action": "stop", "serial": 1, "reason": "cancel", "grace_s": 60}
         box.fake.orders[attempt] = wire.AttemptOrder.model_validate(stop)
         result = box.settled(attempt)
         assert (result.kind, result.stop, result.terminated) == (wire.ResultKind.EXITED, "cancel", True)

@@ -34,9 +34,9 @@ def test_what_one_tells_the_others_hear_once(url: str) -> None:
     one, other = Heard(), Heard()
     with Relay(url, one.hear) as first, Relay(url, other.hear) as second:
         first.tell("job:1", "jobs")
-        until(lambda: other.topics == ["job:1", "jobs"], seconds=10)
+        until(lambda: other.topics == ["job:1", "jobs"])
         second.tell("queue")
-        until(lambda: one.topics == ["queue"], seconds=10)
+        until(lambda: one.topics == ["queue"])
     assert other.topics == ["job:1", "jobs"]
 
 
@@ -47,7 +47,7 @@ def test_after_a_lost_connection_anything_may_have_changed_and_nothing_is_kept_b
         first = stack.enter_context(Relay(url, one.hear))
         stack.enter_context(Relay(url, other.hear))
         first.tell("job:1")
-        until(lambda: other.topics == ["job:1"], seconds=10)
+        until(lambda: other.topics == ["job:1"])
         with db.write() as tx:
             tx.execute(
                 text(
@@ -57,6 +57,6 @@ def test_after_a_lost_connection_anything_may_have_changed_and_nothing_is_kept_b
                 {"listening": f"LISTEN {CHANNEL}"},
             )
         first.tell("job:2")
-        until(lambda: ANY in one.topics and ANY in other.topics, seconds=10, what="both services on new connections")
+        until(lambda: ANY in one.topics and ANY in other.topics, what="both services on new connections")
         first.tell("job:3")
-        until(lambda: "job:3" in other.topics, seconds=10)
+        until(lambda: "job:3" in other.topics)

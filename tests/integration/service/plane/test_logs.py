@@ -26,7 +26,7 @@ def read(plane: Plane, seeded: Seeded, **params: Any) -> httpx.Response:
 @contextmanager
 def followed(plane: Plane, path: str, headers: dict[str, str] | None = None, **params: Any) -> Iterator[Any]:
     """The events of a stream, as they come."""
-    with plane.live.client.stream("GET", f"/api/v1{path}", params=params, headers=headers, timeout=20) as answer:
+    with plane.live.client.stream("GET", f"/api/v1{path}", params=params, headers=headers, timeout=60) as answer:
         assert answer.status_code == 200, answer.read()
         assert answer.headers["content-type"].startswith("text/event-stream")
         yield (event for event in EventSource(answer).iter_sse() if event.data)
@@ -274,15 +274,18 @@ def test_a_stream_waits_for_the_first_attempt(data_plane: Plane) -> None:
 
 
 def test_a_stream_of_an_ended_attempt_waits_for_late_bytes(data_plane: Plane, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(follow, "QUIET_S", 2.0)
+    monkeypatch.setattr(follow, "QUIET_S", 60.0)
     seeded = data_plane.job()
     data_plane.log(seeded, 0, b"early ")
     data_plane.set_state(seeded, "succeeded")
     with followed(data_plane, f"/jobs/{seeded.job}/logs/stream") as events:
         first = next(iter(events))
         data_plane.log(seeded, 6, b"late")
+        second = next(iter(events))
+        monkeypatch.setattr(follow, "QUIET_S", 0.1)
         text, _ = until_end(events)
-    assert json.loads(first.data)["text"] + text == "early late"
+    assert [json.loads(event.data)["text"] for event in (first, second)] == ["early ", "late"]
+    assert text == ""
 
 
 def test_streams_end_with_the_service(serve: Any) -> None:
