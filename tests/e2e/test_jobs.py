@@ -47,7 +47,7 @@ def test_any_program_runs_and_its_exit_code_is_kept(yard: Stack) -> None:
     assert ended.state is JobState.FAILED
     assert ended.error is not None
     assert ended.error.exit_code == 7
-    assert yard.log(job) == b"over here\n"
+    wait.until(lambda: yard.log(job) == b"over here\n", what="its line")
 
 
 def test_a_rank_that_raises_is_named_with_its_own_traceback(yard: Stack) -> None:
@@ -77,7 +77,7 @@ def test_cancel_saves_then_stops_and_a_rerun_continues_at_its_step(yard: Stack) 
     (saved,) = wait.until(
         lambda: [c for c in yard.client.checkpoints(job.id) if c.state == "stored"], what="a stored checkpoint"
     )
-    assert f"stopped at step {saved.step}".encode() in yard.log(job)
+    wait.until(lambda: f"stopped at step {saved.step}".encode() in yard.log(job), what="its last line")
 
     again = yard.client.rerun(job.id)
     wait.until(lambda: b"starting at step" in yard.log(again), what="the rerun's first line")
@@ -91,9 +91,9 @@ def test_cancel_saves_then_stops_and_a_rerun_continues_at_its_step(yard: Stack) 
 
 
 def test_a_script_that_never_asks_gets_a_signal_and_nothing_is_left(yard: Stack) -> None:
-    program = "trap 'echo told to stop; exit 0' TERM; while :; do sleep 0.05; done"
+    program = "trap 'echo told to stop; exit 0' TERM; echo ready; while :; do sleep 0.05; done"
     job = yard.client.submit({"launcher": "none", "command": ["sh", "-c", program]})
-    _running(yard, job)
+    wait.until(lambda: b"ready" in yard.log(job), what="its first line")
     attempt = yard.client.attempts(job.id)[-1].id
     yard.client.cancel(job.id)
     assert yard.client.wait(job.id).state in (JobState.CANCELLED, JobState.SUCCEEDED)
@@ -102,9 +102,9 @@ def test_a_script_that_never_asks_gets_a_signal_and_nothing_is_left(yard: Stack)
 
 
 def test_what_ignores_every_signal_is_killed_at_the_end_of_the_grace(yard: Stack) -> None:
-    program = "trap '' TERM INT HUP; (trap '' TERM; setsid sleep 600 & ) ; while :; do sleep 0.05; done"
+    program = "trap '' TERM INT HUP; (trap '' TERM; setsid sleep 600 & ); echo ready; while :; do sleep 0.05; done"
     job = yard.client.submit({"launcher": "none", "command": ["sh", "-c", program], "grace": 1})
-    _running(yard, job)
+    wait.until(lambda: b"ready" in yard.log(job), what="its first line")
     attempt = yard.client.attempts(job.id)[-1].id
     yard.client.cancel(job.id)
     assert yard.client.wait(job.id).state is JobState.CANCELLED
@@ -143,7 +143,7 @@ def test_a_hundred_megabytes_of_log_block_nothing(yard: Stack) -> None:
 
 
 def test_a_time_limit_stops_the_job(yard: Stack) -> None:
-    job = yard.client.submit(_script("steady.py", 3000, "0.01", time_limit=1))
+    job = yard.client.submit(_script("steady.py", 30_000, "0.01", time_limit=10))
     ended = yard.client.wait(job.id)
     assert ended.state is JobState.FAILED
     assert ended.error is not None

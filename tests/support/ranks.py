@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support import processes
+from tests.support.wait import until
 
 #: Long for what it is: the machine may be busy with other tests.
 PATIENCE_S = 90
@@ -107,6 +108,14 @@ def run(
     """Calls the function in `world` ranks; answers what each returned, by rank (None for one that left by exit 0)."""
     with started(function, world, *arguments, environment=environment, cwd=cwd) as ranks:
         return ranks.results()
+
+
+def meet(folder: str) -> None:
+    """Wait, in a rank, for all others to be there: before anything that ends when one of them takes its time."""
+    place = Path(folder)
+    place.mkdir(exist_ok=True)
+    (place / os.environ["RANK"]).touch()
+    until(lambda: len([*place.iterdir()]) == int(os.environ["WORLD_SIZE"]), seconds=PATIENCE_S, what="all ranks")
 
 
 def script(path: str, words: Sequence[str] = ()) -> None:

@@ -10,7 +10,9 @@ from tests.support.wait import until
 def fail(folder: str) -> None:
     """Rank 1 raises once rank 0 waits for a signal."""
     rank = int(os.environ["RANK"])
-    Path(folder, f"pid-{rank}").write_text(str(os.getpid()))
+    own = Path(folder, f"own-{rank}")
+    own.write_text(str(os.getpid()))
+    own.rename(own.with_name(f"pid-{rank}"))  # whole once it is there
     if rank == 0:
         signal.pause()
     until(lambda: Path(folder, "pid-0").exists(), what="rank 0")

@@ -47,8 +47,9 @@ def test_all_ways_lead_to_the_same_group(tmp_path: Path) -> None:
     assert ranks.run(meet_at_the_launchers_address, 2) == [[3.0]] * 2
 
 
-def lose_rank_1(how: int) -> None:
-    with joined(rendezvous=Rendezvous(timeout=timedelta(seconds=1))) as world:
+def lose_rank_1(how: int, folder: str) -> None:
+    ranks.meet(folder)
+    with joined(rendezvous=Rendezvous(timeout=timedelta(seconds=5))) as world:
         all_reduce_sum(torch.ones(1))
         if world.rank == 1:
             os.kill(os.getpid(), how)
@@ -56,10 +57,10 @@ def lose_rank_1(how: int) -> None:
 
 
 @pytest.mark.parametrize("how", [signal.SIGSTOP, signal.SIGKILL])
-def test_a_lost_rank_is_named_within_the_time_out(how: int) -> None:
-    with ranks.started(lose_rank_1, 2, how) as started:
+def test_a_lost_rank_is_named_within_the_time_out(how: int, tmp_path: Path) -> None:
+    with ranks.started(lose_rank_1, 2, how, str(tmp_path)) as started:
         first = started.processes[0]
-        first.join(lost_ranks.ROLL_CALL_S + 30)
+        first.join(lost_ranks.ROLL_CALL_S + 60)
         assert first.exitcode == 1
         assert "PeerError: rank 1 no longer answers: it failed, was killed or hangs" in started.output(0)
 

@@ -131,7 +131,7 @@ def hold_back(folder: str, given: dict[str, Any]) -> dict[str, Any]:
         def update(rate: float, *, measure: bool) -> Tensor | None:
             nonlocal done
             if world.rank == 1:
-                wait.until(Path(folder, "ahead").exists, seconds=20, what="the fast worker")
+                wait.until(Path(folder, "ahead").exists, what="the fast worker")
             norm = original(rate, measure=measure)
             done += 1
             if world.rank == 0 and done == 4:
@@ -151,8 +151,9 @@ def test_a_slow_worker_sends_stale_gradients(tmp_path: Path) -> None:
     assert by_staleness[0] >= 4
 
 
-def lose_worker_1(given: dict[str, Any]) -> None:
+def lose_worker_1(folder: str, given: dict[str, Any]) -> None:
     parsed = Recipe.model_validate(given)
+    ranks.meet(folder)
     with joined(parsed.strategy, rendezvous_for(parsed, os.environ)) as world:
         components = build(parsed, world)
         if world.rank == 1:
@@ -164,11 +165,11 @@ def die(rate: float, *, measure: bool) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def test_a_lost_worker_ends_the_others() -> None:
+def test_a_lost_worker_ends_the_others(tmp_path: Path) -> None:
     """Within the time-out: a server that takes gradients from anybody cannot know earlier that one will not come."""
     with (
-        ranks.started(lose_worker_1, 3, recipe(timeout=2)) as synchronous,
-        ranks.started(lose_worker_1, 3, recipe(asynchronous=True, timeout=2)) as asynchronous,
+        ranks.started(lose_worker_1, 3, str(tmp_path / "together"), recipe(timeout=5)) as synchronous,
+        ranks.started(lose_worker_1, 3, str(tmp_path / "apart"), recipe(asynchronous=True, timeout=5)) as asynchronous,
     ):
         for started in (synchronous, asynchronous):
             started.wait()
