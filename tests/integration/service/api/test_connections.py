@@ -101,12 +101,13 @@ def test_answers_that_nobody_reads_disturb_nobody(live_service: Live, monkeypatc
 
 
 def test_a_request_that_does_not_go_on_is_closed(live_service: Live, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "HEAD_S", 0.2)
-    monkeypatch.setattr(connections, "BODY_PAUSE_S", 0.2)
     head = f"POST /api/v1/session HTTP/1.1\r\nHost: {urlsplit(live_service.url).netloc}\r\n".encode()
-    for sent in (b"", head, head + b"Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"):
-        with opened(live_service.url) as half:
-            half.sendall(sent)
-            with suppress(ConnectionResetError):
-                assert half.recv(1) == b""
+    with monkeypatch.context() as hasty:
+        hasty.setattr(connections, "HEAD_S", 0.2)
+        hasty.setattr(connections, "BODY_PAUSE_S", 0.2)
+        for sent in (b"", head, head + b"Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"):
+            with opened(live_service.url) as half:
+                half.sendall(sent)
+                with suppress(ConnectionResetError):
+                    assert half.recv(1) == b""
     assert live_service.client.get("/api/v1/jobs").status_code == 200

@@ -45,9 +45,9 @@ def service() -> Iterator[Service]:
 def test_times_are_compared_with_the_services_clock(service: Service, hours: int) -> None:
     connection = Connection(f"http://127.0.0.1:{service.server_port}", "token")
     service.ahead = timedelta(hours=hours)
-    assert abs(connection.now() - datetime.now(UTC)) < timedelta(seconds=1)
+    assert abs(connection.now() - datetime.now(UTC)) < timedelta(minutes=1)
     connection.request("GET", "/anything")
-    assert abs(connection.now() - datetime.now(UTC) - service.ahead) < timedelta(seconds=2)
+    assert abs(connection.now() - datetime.now(UTC) - service.ahead) < timedelta(minutes=1)
     if not hours:
         assert connection.now() - datetime.now(UTC) <= timedelta()
     connection.close()

@@ -50,6 +50,7 @@ def test_a_directory_that_hangs_holds_up_nobody_and_is_asked_by_one(monkeypatch:
 
     known = UnixAccounts(runs_as, spawn)
     assert not known.ask(["ada"])
+    until(lambda: asked, what="the question")
     assert not known.ask(["ada"])
     assert (known.known, asked) == ({}, ["ada"])
     answers.set()

@@ -22,9 +22,8 @@ def test_one_nudge_is_good_for_one_wait() -> None:
 
 
 def test_a_change_shortens_the_wait_but_does_not_end_it() -> None:
-    pace = Pacer()
+    pace, began = Pacer(), time.monotonic()
     threading.Timer(0.01, pace.change).start()
-    began = time.monotonic()
     assert pace.wait(60)
     assert pacer.CHANGE_S <= time.monotonic() - began < 30
 
