@@ -69,7 +69,7 @@ def test_two_by_two(two: Fleet) -> None:
     assert stopped.state is JobState.CANCELLED
     checkpoint = until(lambda: next((one for one in two.client.checkpoints(job.id) if one.state == "stored"), None))
     assert [each.name for each in checkpoint.files] == [*(f"rank-{rank}.pt" for rank in range(4)), "state.pt"]
-    assert f"stopped at step {checkpoint.step}" in log(two, job.id, 3)
+    until(lambda: f"stopped at step {checkpoint.step}" in log(two, job.id, 3), what="the last rank's last line")
 
     again = two.client.rerun(job.id, from_checkpoint="latest")
     all_say(two, again.id, f"from {checkpoint.step}: same parameters")

@@ -177,6 +177,6 @@ def test_every_honest_job_is_done_and_every_offender_is_named(lab: Lab) -> None:
         ended = person.ends(what)
         assert ended.state is JobState.SUCCEEDED, (what, ended.error)
         assert person.client.attempts(ended.id)[-1].number == 1
-        assert lab.yard.log(ended).endswith(b"works\ndone\n")
+        wait.until(lambda job=ended: lab.yard.log(job).endswith(b"works\ndone\n"), what="its log")  # type: ignore[misc]
     watcher.join(PATIENCE_S)
     assert "".join(watched) == f"{bob.account}\nworks\ndone\n"
