@@ -101,6 +101,7 @@ def record(db: Database, memory: Memory, attempt: AttemptIdentity, batch: Metric
             return Mark(offset=mark)
         if batch.offset < mark and batch.skipped:
             return Mark(offset=mark)  # how many were skipped behind the mark is unknown: let the node cut there
+        batch = _in_order(batch, stream)
         series = _store(tx, memory, attempt, batch)
         _advance(tx, attempt.id, batch, mark)
         _count(tx, attempt.id, batch, stream)
@@ -109,6 +110,20 @@ def record(db: Database, memory: Memory, attempt: AttemptIdentity, batch: Metric
     if series is not None:
         memory.series.put((attempt.id, batch.stream), series)
     return Mark(offset=batch.end)
+
+
+def _in_order(batch: MetricBatch, stream: Row[int, int | None, int]) -> MetricBatch:
+    """Return the batch with the records whose numbers go on from those before; others count as skipped.
+
+    A number that came before would be a point in the place of another. What lies behind the mark has been counted.
+    """
+    records, least = [], stream.taken or 0
+    for number, entry in batch.records:
+        if number >= least:
+            records.append((number, entry))
+            least = number + 1
+    new = len(batch.records) - len(records) if batch.offset == stream.offset else 0
+    return batch.model_copy(update={"records": records, "skipped": batch.skipped + new})
 
 
 def _of_stream(attempt_id: AttemptId, batch: MetricBatch) -> tuple[Any, ...]:

@@ -25,7 +25,8 @@ class MetricBatch(Message):
 
     `stream` names the process's file, `offset` and `end` are byte offsets in it; `records` are the lines between
     them. A batch that starts before the stored mark is cut there, one that starts after it is refused with 409 and
-    the mark. `skipped` counts lines that could not be read. `taken` is the number of records that the process had
+    the mark. Numbers of records only grow in a stream: those that do not count as skipped, too. `skipped` counts lines
+    that could not be read. `taken` is the number of records that the process had
     taken by the end of the batch, by its own count: those without a line were lost. None: it does not count them.
     """
 

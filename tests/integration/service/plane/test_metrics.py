@@ -5,7 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
+from service.db.models import MetricSeries
 from tests.support import disks
 from tests.support.attempt import AttemptFolder
 from tests.support.plane import Plane, Seeded, batch
@@ -175,6 +177,30 @@ def test_gaps_in_the_numbers_of_lines_are_lost_records(data_plane: Plane) -> Non
     other = batch(0, [0], stream="rank-1-1-1", rank=1, loss=1.0, skipped=2)
     assert data_plane.post(seeded, "metrics", other).status_code == 200
     assert lost(data_plane, seeded) == 17, "an older agent counts lines that cannot be read"
+
+
+def test_a_number_that_does_not_go_on_from_those_before_is_skipped_and_told(data_plane: Plane) -> None:
+    seeded = data_plane.job()
+    first = batch(0, [0, 1, 2], loss=1.0, offset=0, end=30)
+    again = batch(1, [10, 11, 12], loss=2.0, offset=30, end=60)
+    twice = batch(4, [13, 14], loss=3.0, offset=60, end=80)
+    twice = twice.model_copy(update={"records": [twice.records[0], *twice.records]})
+    for each in (first, again, twice):
+        taken = each.records[-1][0] + 1
+        assert data_plane.post(seeded, "metrics", each.model_copy(update={"taken": taken})).json()["offset"] == each.end
+    assert steps(series(data_plane, seeded)) == {"loss": [0, 1, 2, 12, 13, 14]}
+    assert lost(data_plane, seeded) == 3
+
+
+def test_lines_that_are_sent_again_are_neither_doubled_nor_skipped(data_plane: Plane) -> None:
+    seeded = data_plane.job()
+    for count in (3, 5):
+        each = batch(0, range(count), loss=1.0, offset=0, end=10 * count).model_copy(update={"taken": count})
+        assert data_plane.post(seeded, "metrics", each).status_code == 200
+    assert steps(series(data_plane, seeded)) == {"loss": [0, 1, 2, 3, 4]}
+    assert lost(data_plane, seeded) == 0
+    with data_plane.ctx.db.read() as tx:
+        assert tx.scalar(select(MetricSeries.unrolled)) == 5
 
 
 def test_what_was_lost_before_it_was_counted_is_not_guessed(data_plane: Plane) -> None:
