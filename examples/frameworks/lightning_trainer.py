@@ -1,6 +1,6 @@
 """A Lightning Trainer that knows nothing of TorchYard: Lightning 2, any number of processes.
 
-yard run --gpus 2 -- python examples/frameworks/lightning_trainer.py
+yard run --gpus 2 -- python examples/frameworks/lightning_trainer.py --devices 2
 python examples/frameworks/lightning_trainer.py --devices 2
 """
 
@@ -50,7 +50,7 @@ def arguments():
     parser.add_argument("--samples", type=int, default=2048)
     parser.add_argument("--batch-size", type=int, default=32, help="per process")
     parser.add_argument("--lr", type=float, default=0.001)
-    parser.add_argument("--devices", default="auto", help="processes; under torchrun those that there are")
+    parser.add_argument("--devices", default="auto", help="processes; auto: all GPUs, on a CPU one")
     parser.add_argument("--strategy", default="auto", help="ddp, ddp_spawn, fsdp, ...")
     return parser.parse_args()
 

@@ -100,6 +100,8 @@ class LightningHooks:
     def setup(self, trainer: Any, pl_module: Any, stage: str) -> None:  # noqa: ARG002 (Lightning's own names)
         if stage != "fit":
             return
+        if told := lightning_trainer.trains_alone(trainer, int(os.environ.get("WORLD_SIZE", "1"))):
+            place.say(told)
         control.choose()
         _FitCounts.fits += 1
         self._fit, self._loaders = _FitCounts.fits, 0

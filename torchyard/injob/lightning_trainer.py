@@ -87,3 +87,13 @@ def scalars(trainer: Any) -> dict[str, Any]:
     return {
         name: value for name, value in named_values(trainer.callback_metrics) if getattr(value, "numel", int)() == 1
     }
+
+
+def trains_alone(trainer: Any, ranks: int) -> str | None:
+    """Words on a Trainer of one process in each of several ranks, as `devices="auto"` makes on a CPU."""
+    if ranks == 1 or trainer.world_size != 1:
+        return None
+    return (
+        "this Trainer has one process, and there are %d ranks: each trains a copy of its own, and no checkpoint is "
+        "kept. Say Trainer(devices=%s), or ask for one GPU"
+    ) % (ranks, os.environ.get("LOCAL_WORLD_SIZE", str(ranks)))
