@@ -121,12 +121,18 @@ def _section(name: str) -> dict[str, Any]:
     if file is None:
         return {}
     data = _load(file, ValueError, f"write the sections {' and '.join(SECTIONS)}, each with settings below it")
-    for strange in data.keys() - set(SECTIONS):
-        raise ValueError(f"{file}: {strange}: there is no such section{_meant(str(strange), SECTIONS)}")
+    if strange := [str(key) for key in data if key not in SECTIONS]:
+        raise ValueError("\n".join(f"{file}: {key}: there is no such section{_meant_section(key)}" for key in strange))
     found = data.get(name) or {}
     if not isinstance(found, dict):
         raise ValueError(f"{file}: {name}: write settings below it, such as `port: 8765`")
     return {str(key): value for key, value in found.items() if value is not None}
+
+
+def _meant_section(key: str) -> str:
+    """Return which section was meant; for what looks like a setting, that it stands below one."""
+    told = _meant(key, SECTIONS)
+    return told if "did you mean" in told else f"{told}. A setting stands below its program's: `service: {{{key}: …}}`"
 
 
 def is_set(name: str) -> bool:

@@ -67,6 +67,8 @@ def test_a_file_gives_what_no_variable_does(settings_file: Path, monkeypatch: py
         ("service: {prot: 1}", "service.prot: there is no such setting; did you mean port?"),
         ("service: {TORCHYARD_PORT: 1}", "did you mean port?"),
         ("servce: {port: 1}", "servce: there is no such section; did you mean service?"),
+        ("port: 1", "port: there is no such section: .*`service: {port: …}`"),
+        ("a: 1\nb: 2", "(?s)a: there is no such section.*b: there is no such section"),
         ("service: {port: eighty}", "service.port: 'eighty'"),
         ("service: {disk_floor: 2 gibibytes}", "service.disk_floor: .*is not a size"),
         ("service: {keep_ended: 90}", "service.keep_ended: 90 is less than a day"),
