@@ -13,6 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.wait import until
+
+#: How userdel ends while the account has a process.
+_IN_USE = 8
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become other users and to give them files")
 
 
@@ -24,7 +28,14 @@ def account() -> Iterator[pwd.struct_passwd]:
     try:
         yield pwd.getpwnam(name)
     finally:
-        subprocess.run(["userdel", name], check=True, capture_output=True)
+        until(lambda: _removed(name), what=f"the end of the last process of {name}")
+
+
+def _removed(name: str) -> bool:
+    """Remove an account; False while a process of it that was killed has not ended yet."""
+    done = subprocess.run(["userdel", name], check=False, capture_output=True)
+    assert done.returncode in {0, _IN_USE}, done.stderr
+    return done.returncode == 0
 
 
 def python(folder: Path) -> Path:
