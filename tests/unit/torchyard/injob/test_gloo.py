@@ -11,6 +11,7 @@ SCRIPT = """
 import hashlib, os, threading
 from torchyard.injob import gloo
 
+gloo.wait_for_threads.__defaults__ = (60.0,)  # on a busy machine the thread takes longer than anybody would wait
 gloo.finish_at_exit()
 
 def compute():
