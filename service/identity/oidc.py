@@ -23,6 +23,7 @@ from service.identity.oidc_attempts import OidcAttempt
 from torchyard import api
 from torchyard.api import Role
 from torchyard.spec.base import NAME
+from torchyard.translatable import TranslatableText
 
 TIMEOUT_S: Final = 10.0
 #: Seconds by which the provider's clock may differ.
@@ -100,9 +101,12 @@ def verified(client: OidcClient, attempt: OidcAttempt, id_token: str, keys: Any)
         said = dict(jwt.decode(id_token, KeySet.import_key_set(keys), algorithms=list(ALGORITHMS)).claims)
         registry.validate(said)
     except (JoseError, ValueError, KeyError, TypeError) as error:
-        raise _refused(f"the provider's token does not hold ({type(error).__name__})") from error
+        why = TranslatableText(
+            "provider-token", "the provider's token does not hold ({error})", error=type(error).__name__
+        )
+        raise _refused(why) from error
     if said["aud"] not in (client.client_id, [client.client_id]) and said.get("azp") != client.client_id:
-        raise _refused("the provider's token is for another program")
+        raise _refused(TranslatableText("provider-audience", "the provider's token is for another program"))
     return said
 
 
@@ -115,7 +119,11 @@ def open_session(db: Database, client: OidcClient, said: Mapping[str, Any], now:
     if not isinstance(name, str) or not re.fullmatch(NAME, name):
         raise ProblemError(
             "forbidden",
-            f"The provider says no {client.claim} that names a user: an administrator sets TORCHYARD_OIDC_CLAIM.",
+            TranslatableText(
+                "provider-claim",
+                "The provider says no {claim} that names a user: an administrator sets TORCHYARD_OIDC_CLAIM.",
+                claim=client.claim,
+            ),
         )
     role = role_of(client, said)
     with db.write() as tx:
@@ -147,7 +155,13 @@ def role_of(client: OidcClient, said: Mapping[str, Any]) -> Role | None:
             return role
     known = ", ".join(str(each)[:100] for each in listed[:20] if each is not None) or "none"
     raise ProblemError(
-        "forbidden", f"None of your groups at the provider may use this box. It names ({client.groups_claim}): {known}."
+        "forbidden",
+        TranslatableText(
+            "provider-groups",
+            "None of your groups at the provider may use this box. It names ({claim}): {known}.",
+            claim=client.groups_claim,
+            known=known,
+        ),
     )
 
 
@@ -159,10 +173,20 @@ def _user(tx: Connection, client: OidcClient, name: str, role: Role | None, now:
         return made
     if found is None:
         raise ProblemError(
-            "forbidden", f"There is no user {name} here: an administrator adds one with `yard users add {name}`."
+            "forbidden",
+            TranslatableText(
+                "sign-in-unknown",
+                "There is no user {name} here: an administrator adds one with `yard users add {name}`.",
+                name=name,
+            ),
         )
     if found.project is not None or found.deactivated_us is not None:
-        raise ProblemError("forbidden", f"{name} is deactivated, or a service account: it does not sign in.")
+        raise ProblemError(
+            "forbidden",
+            TranslatableText(
+                "sign-in-inactive", "{name} is deactivated, or a service account: it does not sign in.", name=name
+            ),
+        )
     return users.by_id(tx, found.id) if role is None else users.take_role(tx, name, role, now)
 
 
@@ -180,13 +204,20 @@ def _ask(method: str, url: str, **fields: Any) -> dict[str, Any]:
         answer = httpx.request(method, url, timeout=TIMEOUT_S, **fields)
         found = answer.json()
     except (httpx.HTTPError, ValueError) as error:
-        raise ProblemError("unavailable", f"{url} does not answer: try again, or use a token.") from error
+        raise ProblemError(
+            "unavailable",
+            TranslatableText("provider-silent", "{url} does not answer: try again, or use a token.", url=url),
+        ) from error
     if answer.is_client_error:
-        raise _refused("the provider refuses this sign-in")
+        raise _refused(TranslatableText("provider-refuses", "the provider refuses this sign-in"))
     if answer.is_error or not isinstance(found, dict):
-        raise ProblemError("unavailable", f"{url} is out of order: try again, or use a token.")
+        raise ProblemError(
+            "unavailable",
+            TranslatableText("provider-broken", "{url} is out of order: try again, or use a token.", url=url),
+        )
     return found
 
 
 def _refused(reason: str) -> ProblemError:
-    return ProblemError("unauthorized", f"Sign-in refused: {reason}. Begin anew.")
+    words = TranslatableText("sign-in-refused", "Sign-in refused: {reason}. Begin anew.", reason=reason)
+    return ProblemError("unauthorized", words)

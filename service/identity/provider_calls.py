@@ -8,6 +8,7 @@ from typing import Final
 
 from service.errors import ProblemError
 from service.identity.sign_in_limits import source_of
+from torchyard.translatable import TranslatableText
 
 #: Calls under way in all, well below the threads that answer requests (`service.app.THREADS`).
 MAX_CALLS: Final = 12
@@ -34,7 +35,10 @@ class ProviderCalls:
             if self._sources.total() >= MAX_CALLS or self._sources[source] >= PER_ADDRESS:
                 raise ProblemError(
                     "unavailable",
-                    "Many sign-ins wait for the provider of OpenID Connect: reload this page in a second.",
+                    TranslatableText(
+                        "provider-busy",
+                        "Many sign-ins wait for the provider of OpenID Connect: reload this page in a second.",
+                    ),
                     retry_after_s=1,
                 )
             self._sources[source] += 1

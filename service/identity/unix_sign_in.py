@@ -17,6 +17,7 @@ from service.errors import ProblemError
 from service.identity import audit, tokens, users
 from torchyard import api
 from torchyard.spec.base import NAME
+from torchyard.translatable import TranslatableText
 
 TOKEN_S: Final = 30 * 86_400
 #: Tokens of one account that count at a time; a further sign-in ends the oldest.
@@ -45,10 +46,18 @@ class SignInRule:
 def sign_in(db: Database, rule: SignInRule, account: UnixAccount, now: int) -> api.NewToken:
     """Return a token for the user whom an account stands for; ``forbidden`` with the mend where there is none."""
     if rule.mode == "off":
-        raise ProblemError("forbidden", "Nobody signs in by UNIX account here: an administrator makes you a token.")
+        raise ProblemError(
+            "forbidden",
+            TranslatableText(
+                "unix-sign-in-off", "Nobody signs in by UNIX account here: an administrator makes you a token."
+            ),
+        )
     trusted = account.name in rule.administrators
     if account.uid == 0 and not trusted:
-        raise ProblemError("forbidden", "root signs in here only if TORCHYARD_UNIX_ADMINISTRATORS names it.")
+        raise ProblemError(
+            "forbidden",
+            TranslatableText("root-sign-in", "root signs in here only if TORCHYARD_UNIX_ADMINISTRATORS names it."),
+        )
     with db.write() as tx:
         user = _user(tx, rule.mode, account, now)
         scope: api.Scope = "admin" if trusted and user.admin else "submit"
@@ -69,7 +78,12 @@ def _user(tx: Connection, mode: api.UnixSignIn, account: UnixAccount, now: int) 
             "forbidden", f"No user here has the UNIX account {account.name}: an administrator adds one with {mend}."
         )
     if not found.active:
-        raise ProblemError("forbidden", f"{found.name} is deactivated: an administrator ends that.")
+        raise ProblemError(
+            "forbidden",
+            TranslatableText(
+                "sign-in-deactivated", "{name} is deactivated: an administrator ends that.", name=found.name
+            ),
+        )
     return found
 
 

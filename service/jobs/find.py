@@ -28,6 +28,7 @@ from service.jobs import metric_filter, text_search
 from service.jobs.metric_filter import MetricFilter
 from service.jobs.versions import COLUMNS
 from torchyard.states import JobState
+from torchyard.translatable import TranslatableText
 
 MAX_PAGE = 500
 #: Jobs of a state that are counted at most: beyond it a list has "more than" so many.
@@ -349,7 +350,10 @@ def _numbers(caller: Caller, filters: Filters) -> Select[Any]:
 def position(cursor: str) -> int:
     """Return the number in a cursor that a list has answered; an ``invalid-request`` problem for any other."""
     if not (cursor.isascii() and cursor.isdigit() and len(cursor) <= 18):
-        raise field_problem("cursor", "is not one that this list has answered: begin without it")
+        raise field_problem(
+            "cursor",
+            TranslatableText("list-cursor", "is not one that this list has answered: begin without it"),
+        )
     return int(cursor)
 
 

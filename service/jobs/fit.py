@@ -14,6 +14,7 @@ from service.scheduler.model.nodes import NodeInfo, ResourceRequest, Slot
 from service.scheduler_cache.load import resources_of
 from torchyard.api import FieldProblem, NoteCode, Reason, SubmissionNote
 from torchyard.spec import JobSpec
+from torchyard.translatable import TranslatableText
 from torchyard.wire import Capability
 
 _DEVICES = select(
@@ -64,7 +65,12 @@ def _check_backend(tx: Connection, spec: JobSpec) -> None:
         raise ProblemError(
             "never-fits",
             f"{BACKEND}: no node could ever run this job: {lack}. Take backend: auto, which finds the right one.",
-            errors=[FieldProblem(field=BACKEND, message=f"{lack}: take auto")],
+            errors=[
+                FieldProblem(
+                    field=BACKEND,
+                    message=TranslatableText("no-mpi", "no node has a torch that was built with MPI: take auto"),
+                )
+            ],
         )
 
 

@@ -20,6 +20,7 @@ from service.jobs.find import Filters, has_value, position
 from torchyard import api
 from torchyard.ids import JobId
 from torchyard.states import JOB_FINAL, JobState, StopReason
+from torchyard.translatable import TranslatableText
 
 Mode = Literal["min", "max"]
 _GROUPS: Select[Any] = select(*ShownGroup.columns(Group, User.name.label("user"))).join(User, User.id == Group.user_id)
@@ -207,7 +208,12 @@ def trials(
     query = select(Job.id).where(Job.group_id == group.id).order_by(Job.trial)
     if best_first:
         if by.metric is None:
-            raise field_problem("metric", "this sweep names no metric: say which one its trials are compared by")
+            raise field_problem(
+                "metric",
+                TranslatableText(
+                    "sweep-metric", "this sweep names no metric: say which one its trials are compared by"
+                ),
+            )
         first = ranked(tx, group, by)
         ids = list(dict.fromkeys([*first, *tx.scalars(query)]))[start : start + limit + 1]
     else:

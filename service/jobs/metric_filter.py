@@ -13,6 +13,7 @@ from sqlalchemy.orm import aliased
 from service.db.models import Job, MetricSeries
 from service.errors import field_problem
 from torchyard.ids import JobId
+from torchyard.translatable import TranslatableText
 
 _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     ">": operator.gt,
@@ -46,8 +47,15 @@ def parse(text: str) -> MetricFilter:
     found = _FORM.fullmatch(text)
     value = math.nan if found is None else _number(found["value"])
     if found is None or not math.isfinite(value):
-        mend = "write it as val/accuracy>0.9, or max:val/accuracy>0.9 for the largest value"
-        raise field_problem("metric", f"{text!r} is no comparison of a metric with a finite number: {mend}")
+        raise field_problem(
+            "metric",
+            TranslatableText(
+                "metric-filter",
+                "{text!r} is no comparison of a metric with a finite number: write it as val/accuracy>0.9, or "
+                "max:val/accuracy>0.9 for the largest value",
+                text=text,
+            ),
+        )
     return MetricFilter(found["name"], found["operator"], value, cast("Which", found["which"] or "last"))
 
 

@@ -32,6 +32,7 @@ from service.jobs import find, metric_filter
 from service.jobs.versions import COLUMNS
 from torchyard.spec import PRIORITY_RANK
 from torchyard.states import JOB_FINAL, JobState
+from torchyard.translatable import TranslatableText
 
 Column = Literal["name", "user", "priority", "duration"]
 #: Words before a metric's name, with the value that each means.
@@ -86,8 +87,15 @@ def parse(text: str) -> ListOrder:
     word, _, name = key.partition(":")
     if word in _METRICS and name:
         return ListOrder(metric=name, which=_METRICS[word], falling=falling)
-    known = ", ".join(("newest", "oldest", "queue", *get_args(Column), *(f"{each}:NAME" for each in _METRICS)))
-    raise field_problem("order", f"{text!r} is none: take one of {known}; a minus before it is for the largest first")
+    raise field_problem(
+        "order",
+        TranslatableText(
+            "list-order",
+            "{text!r} is none: take one of {known}; a minus before it is for the largest first",
+            text=text,
+            known=("newest", "oldest", "queue", *get_args(Column), *(f"{each}:NAME" for each in _METRICS)),
+        ),
+    )
 
 
 def page(
@@ -268,7 +276,10 @@ def _read(text: str, order: ListOrder) -> _Cursor:
     numbers = [each for each in (value, number, now_us) if type(each) is int]
     fits = type(value) in _kinds(order) and type(number) is type(now_us) is int
     if not fits or not all(-1 <= each < 2**62 for each in numbers):
-        raise field_problem("cursor", "is not one that this list has answered: begin without it")
+        raise field_problem(
+            "cursor",
+            TranslatableText("list-cursor", "is not one that this list has answered: begin without it"),
+        )
     return _Cursor(value, number, now_us)
 
 

@@ -17,6 +17,7 @@ from service.scheduler.model.nodes import NodeInfo
 from service.scheduler_cache.load import resources_of
 from torchyard.api import NoteCode, SubmissionNote
 from torchyard.spec import ALL, JobSpec, Launcher, Resources
+from torchyard.translatable import TranslatableText
 from torchyard.wire import DeviceKind
 
 
@@ -38,8 +39,11 @@ def resolve_gpus(db: Database, caller: Caller, data: dict[str, Any]) -> tuple[di
     if not infos:
         raise field_problem(
             "resources.gpus",
-            "no node with usable devices is online, so how many are all of them is not known: give a number, or start "
-            "a worker",
+            TranslatableText(
+                "all-unknown",
+                "no node with usable devices is online, so how many are all of them is not known: give a number, or "
+                "start a worker",
+            ),
         )
     count = largest(wanted, infos)
     if 0 < most < count:

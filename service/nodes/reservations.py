@@ -126,7 +126,13 @@ def _values(
     devices = _devices(tx)
     for name in new.nodes:
         if name not in devices:
-            raise field_problem("nodes", f"there is no node {name}: take one of {', '.join(sorted(devices)) or 'none'}")
+            known = tuple(sorted(devices)) or ("none",)
+            raise field_problem(
+                "nodes",
+                TranslatableText(
+                    "reserved-node", "there is no node {name}: take one of {known}", name=name, known=known
+                ),
+            )
     resources = ReservedResources(
         name=new.name, starts_us=starts_us, ends_us=ends_us, nodes=frozenset(new.nodes), gpus=new.gpus or 0
     )

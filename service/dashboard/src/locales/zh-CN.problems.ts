@@ -1,4 +1,5 @@
 import { problemIn, type ProblemWords } from "../lib/problems";
+import { recipes, specs, sweeps } from "./zh-CN.problems.specs";
 
 /** By the end of a problem's type. */
 const titles = {
@@ -79,92 +80,6 @@ const bodies = {
   "yaml-aliases": "这里不接受别名（*name）",
   "yaml-tags": "这里不接受标签（{tag}）",
   "yaml-number": "数字没有这么长的：请把文本放进引号",
-};
-
-/** Specs of jobs. */
-const specs = {
-  "recipe-or-command": "请在配方（recipe，内置训练器）与命令（command）中给出且只给出一个",
-  "recipe-launcher": "配方总是由 torchrun 启动：请去掉 launcher",
-  "recipe-resume": "配方会自行恢复：请去掉 resume",
-  "code-live": "code 与 live 互斥：请只保留一个",
-  "code-id": "code 必须是已上传快照的 id（snap-…）：请用 `yard submit` 提交，它会上传文件夹；或使用 live: /绝对路径",
-  "live-absolute": "live 必须是绝对路径的文件夹",
-  "link-inside": "“{path}”必须是代码文件夹内的路径，且不含“..”",
-  "command-quotes": "“{given}”无法拆分成单词（{error}）：请写成列表 [程序, 参数]",
-  "shell-words": "这里没有 shell 来解释 {word}：请写 [sh, -c, '整条命令放进引号']",
-  "many-words": "{count} 个单词超过启动程序时最多的 {most} 个：请把它们写入代码文件夹中的文件，并给出文件名",
-  "long-word": "有一个单词超过内核允许的 {most} 字节：请写入代码文件夹中的文件，并给出文件名",
-  "long-command": "这些单词需要 {size} 字节，而启动程序时最多 {most} 字节：请写入代码文件夹中的文件，并给出文件名",
-  placeholder: "{found} 不是占位符：请写 {placeholder}，只有这一个",
-  "variable-name": "“{name}”不能作环境变量的名称",
-  "variable-reserved": "{name} 由启动器设置：请去掉",
-  "secret-in-env": "{name} 也在 env 中：请在那里去掉",
-  "secret-name": "“{name}”不能作环境变量的名称，应形如 WANDB_API_KEY",
-  "secret-reserved": "{name} 由启动器设置：密钥需用另一名称",
-  "secret-text": "密钥须为非空文本，不含 NUL 与孤立的代理字符",
-  "secret-size": "密钥最大 {most} KiB：更大的内容请放入文件，此处写文件的路径",
-  "secret-form": "密钥以文本发送：{\"value\": \"…\"}",
-  "all-gpus": "all 只在提交时由服务换成数目：这里请给出数目",
-  "isolated-nodes": "network isolated 的作业只在一个节点上，而 resources.nodes 是 {nodes}：请取 resources.nodes 1，或去掉 network",
-  "isolated-interface": "network isolated 只有自己的回环接口：请去掉 resources.network_interface",
-};
-
-/** Sweeps. */
-const sweeps = {
-  values: "请给出值的列表，或带两个数的 range、uniform、loguniform 或 integer",
-  rising: "必须递增：先写较小的数，再写较大的，而不是 {smaller}, {larger}",
-  "listed-twice": "{text} 列了两次：请只保留一个",
-  "drawn-by-chance": "parameters.{drawn} 是随机抽取的：请用 trials 给出次数，或列出它的值",
-  "many-trials": "共有 {combinations} 次试验，而最多 {most} 次：请少列一些值，或用 trials 从组合中随机抽取若干",
-  "few-combinations": "trials 是 {trials}，但只有 {combinations} 种组合：要全部尝试，请去掉 trials",
-};
-
-/** Recipes. */
-const recipes = {
-  "noun-form": "请给出名称（{names}），或 {name: {first}, option: value}",
-  "noun-name": "缺少名称：请补上 name: {others} 或 {last}",
-  "unknown-noun": "不认识“{name}”：请在 {others} 或 {last} 中选择。",
-  "similar-noun": "不认识“{name}”：请在 {others} 或 {last} 中选择。是否想写 {suggested}？",
-  "two-batch-sizes": "batch_size 与 global_batch_size 互斥：请只保留一个",
-  "accumulate-divides": "accumulate（{accumulate}）必须整除 global_batch_size（{global_batch_size}）",
-  "benchmark-deterministic": "cudnn_benchmark 按耗时选择算法，各次运行无法重复：请去掉它，或去掉 deterministic",
-  "compile-checkpointing": "compile 与 activation_checkpointing 互斥：请只保留一个",
-  "compile-dp": "compile 不能用于 dp 策略，其副本无法编译：请取 ddp 或 single",
-  "warmup-epochs": "schedule.warmup（{warmup} 个 epoch）必须小于 epochs",
-  milestones: "milestones 必须递增",
-  "nesterov-momentum": "nesterov 需要大于 0 的 momentum",
-  "spread-channels": "{field} 有 {count} 个值，而图像有 {channels} 个通道：数目须一致",
-  "crop-scale": "crop_scale：最小比例不得大于最大比例",
-  "data-of-pixels": "模型 {model} 为每个样本给出一个类别，而数据 {data} 的每个像素各有一个类别：请取 model: deeplabv3_resnet101 或 tiny_segmenter",
-  "data-of-samples": "模型 {model} 为每个像素给出一个类别，而数据 {data} 的每个样本只有一个类别：请取 model: resnet，或 data: voc",
-  "image-size": "模型 {model} 需要至少 {least}×{least} 的图像，而 data.shape 是 {shape}：请给出通道、高、宽（或更大的 data.size），或取 model: mlp",
-  "image-channels": "模型 {model} 需要 {colours} 个通道的图像，而数据 {data} 的图像有 {channels} 个：请取 model: mnist_cnn 或 digits_cnn",
-  layers: "策略 {strategy} 按层切分模型，而模型 {model} 不是层的序列：请取 strategy: ddp 或 fsdp，或换一个模型",
-  "fp16-strategy": "精度 fp16 不能用于策略 {strategy}：请取 bf16、single、dp 或 ddp",
-  "one-process": "策略 {strategy} 只有一个进程，却启动了 {ranks} 个：请取 strategy: ddp",
-  "single-process": "recipe.strategy single 只有一个进程：请取 resources.gpus 1，或 strategy: ddp",
-  "option-not-taken": "不接受 {name}：{reason}",
-  "dp-dim": "样本沿每个批次的第一维排列，也沿这一维分发",
-  "dp-output-device": "输出汇集在第一个设备上，目标也在那里：可用 first_device_batch 减少它的份额，或用 loss_in_model 只汇集损失",
-  "dp-device-ids": "副本位于作业的设备上：全部设备，或前 `devices` 个",
-  "ddp-dim": "一个进程只有一个设备，因此不分发数据",
-  "ddp-device": "一个进程只有一个设备，即 LOCAL_RANK 所指的那个",
-  "first-device-batch": "strategy.first_device_batch 需要 batch_size，即其他设备的份额",
-  "ema-equal-weights": "ema_decay 要求各工作进程的权重相同：请去掉它，或去掉 strategy.async",
-  "servers-workers": "策略 parameter_server 有 {servers} 个服务器进程，而 {ranks} 个进程中没有工作进程：请启动至少 {least} 个",
-  "powersgd-static-graph": "hook powersgd 与 static_graph 同用时无法恢复：请去掉其中之一",
-  "powersgd-fp16": "精度 fp16 不能与 strategy.hook powersgd 同用：请取 bf16 或另一 hook",
-  "static-graph-accumulate": "strategy.static_graph 在 accumulate 大于 1 时会失败（PyTorch）：请去掉其中之一",
-  "replica-devices": "recipe.strategy model_parallel 的 data_parallel 为 {data_parallel} 时，每个副本至少需要两个设备，而 resources.gpus 是 {devices}：请取 {needed}",
-  "replica-ranks": "策略 model_parallel 的 data_parallel 为 {data_parallel}，却启动了 {ranks} 个进程：请为每个副本启动一个",
-  "microbatches-divide": "strategy.microbatches（{microbatches}）必须整除 {name}（{size}）",
-  "microbatches-stages": "strategy.schedule 1f1b 需要为 {ranks} 个阶段各备一个微批次：请增大 strategy.microbatches",
-  "microbatches-rounds": "strategy.schedule interleaved 把 {microbatches} 个微批次分 {rounds} 轮送过 {ranks} 个 rank，无法均分：请取 strategy.microbatches {even}",
-  "tensor-parallel-groups": "strategy.tensor_parallel 是 {tensor_parallel}，而 {ranks} 个进程无法分成这样大的组：请改变其中之一",
-  "tensor-parallel-ranks": "策略 tensor_parallel 至少需要两个 rank：只用一个请取 strategy: single，或取 resources.gpus 2",
-  "rendezvous-file": "recipe.rendezvous file 需要所有节点共享的文件夹：请取 rendezvous: env 或 tcp",
-  "strategy-nodes": "resources.nodes 是 {nodes}，而 recipe.strategy {strategy} 只在一个节点上：请取 resources.nodes 1，或 strategy: ddp",
-  "nccl-gpus": "recipe.backend nccl 需要 GPU，而 resources.gpus 是 0：请取 backend: auto 或 gloo",
 };
 
 /** What there is not, or not any more. */
@@ -266,6 +181,35 @@ const changes = {
   "reserved-for": "请给出用户或项目，或写 maintenance: true",
   "gpus-or-nodes": "请给出 gpus（数目，不限节点）或 nodes（整个节点），二者取一",
   "maintenance-nodes": "请给出要维护的节点",
+  "reserved-node": "没有节点 {name}：请取以下之一：{known}",
+  "all-unknown": "没有设备可用的节点在线，因此不知道全部是多少：请给出数目，或启动节点代理",
+  "no-mpi": "没有节点的 torch 是带 MPI 构建的：请取 auto",
+};
+
+/** Signing in with a provider, or by UNIX account. */
+const signIn = {
+  "provider-token": "身份提供方的令牌无效（{error}）",
+  "provider-audience": "身份提供方的令牌是给另一程序的",
+  "provider-claim": "身份提供方没有给出可作用户名的 {claim}：请管理员设置 TORCHYARD_OIDC_CLAIM。",
+  "provider-groups": "您在身份提供方的组都不能使用本系统。它给出的组（{claim}）：{known}。",
+  "provider-silent": "{url} 没有响应：请重试，或使用令牌。",
+  "provider-broken": "{url} 出了故障：请重试，或使用令牌。",
+  "provider-refuses": "身份提供方拒绝此次登录",
+  "provider-busy": "许多登录正在等待 OpenID Connect 身份提供方：请一秒后重新加载本页。",
+  "sign-in-unknown": "这里没有用户 {name}：请管理员用 `yard users add {name}` 添加。",
+  "sign-in-inactive": "{name} 已停用或是服务账户：不能登录。",
+  "sign-in-deactivated": "{name} 已停用：请管理员恢复。",
+  "sign-in-refused": "登录被拒绝：{reason}。请重新开始。",
+  "unix-sign-in-off": "这里不能用 UNIX 账户登录：请管理员为您创建令牌。",
+  "root-sign-in": "只有 TORCHYARD_UNIX_ADMINISTRATORS 中列出 root 时，root 才能在此登录。",
+};
+
+/** Filters and orders of lists. */
+const lists = {
+  "list-cursor": "不是此列表给出过的：请省略并从头开始",
+  "list-order": "没有 {text} 这种顺序：请取以下之一：{known}；前面加减号表示从大到小",
+  "metric-filter": "{text} 不是指标与有限数的比较：请写成 val/accuracy>0.9，或用 max:val/accuracy>0.9 取最大值",
+  "sweep-metric": "此搜索没有指定指标：请说明按哪个指标比较试验",
 };
 
 /** The service itself. */
@@ -280,7 +224,8 @@ const service = {
 export const words: ProblemWords = {
   titles,
   messages: {
-    ...values, ...bodies, ...specs, ...sweeps, ...recipes, ...absent, ...access, ...people, ...changes, ...service,
+    ...values, ...bodies, ...specs, ...sweeps, ...recipes, ...absent, ...access, ...people, ...changes,
+    ...signIn, ...lists, ...service,
   },
 };
 
