@@ -1,7 +1,8 @@
 """``nodes``: the box, its devices and who holds them."""
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
+from urllib.parse import urlsplit
 
 import typer
 
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
 
     from torchyard.api import IdleDevices, Node, NodeDevice
     from torchyard.client.client import Client
+
+#: Names of this machine that lead every other one to itself.
+LOCAL_HOSTS: Final = ("127.0.0.1", "::1", "localhost")
 
 
 def register(app: typer.Typer) -> None:
@@ -83,6 +87,8 @@ def _invite(node: str, expires: str, *, json: bool) -> None:
         return
     common.line(f"yard worker --join {url} --name {node} --join-token {made.token}")
     common.note(f"on {node}, once and within {expires}; as root with systemd: sudo yard install with the same options")
+    if urlsplit(url).hostname in LOCAL_HOSTS:
+        common.warn(f"other machines reach nothing at {url}: put the service's address in their network in its place")
 
 
 def _print_node(node: "Node", idle: "list[IdleDevices]") -> None:

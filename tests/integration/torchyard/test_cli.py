@@ -72,6 +72,12 @@ def test_a_spec_is_checked_submitted_and_shown(yard: Callable[..., Done], code: 
     assert "rank 3 has written nothing so far" in yard("logs", "1", "-r", "3").err
 
 
+def test_an_invitation_to_an_address_of_this_machine_alone_says_so(yard: Callable[..., Done]) -> None:
+    invited = yard("nodes", "--invite", "box2")
+    assert invited.out.startswith("yard worker --join http://127.0.0.1:")
+    assert "other machines reach nothing at http://127.0.0.1:" in invited.err
+
+
 def test_a_project_that_is_new_is_told_once(yard: Callable[..., Done], code: Path) -> None:
     """A mistyped name would else be found out much later."""
     words = ("run", "-d", "--gpus", "0", "--project", "vison", "--code", str(code), "--", "python", "train.py")
