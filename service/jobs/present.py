@@ -186,7 +186,8 @@ def _progress(row: ShownJob, series: Sequence[LastMetric], start: AttemptStart |
     if row.step is None:
         return None
     source = _progress_source(row, series)
-    if source is api.ProgressSource.PRINTED and row.state == JobState.SUCCEEDED:
+    partly = row.total_steps is None or row.step < row.total_steps
+    if partly and source is api.ProgressSource.PRINTED and row.state == JobState.SUCCEEDED:
         return None  # `epoch 3/3` is printed before that epoch as after it: of what is done, a share of it would lie
     return api.Progress(
         source=source,
