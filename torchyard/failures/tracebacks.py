@@ -1,6 +1,11 @@
 """The exception in the end of a log."""
 
-_BEGIN = "Traceback (most recent call last):"
+import re
+from typing import Final
+
+_BEGIN: Final = "Traceback (most recent call last):"
+#: A script that cannot be compiled has no traceback, only the place and the error.
+_NOT_COMPILED: Final = re.compile(r"^ +File .*\n(?: +.*\n)*((?:Syntax|Indentation|Tab)Error: .*)", re.MULTILINE)
 
 
 def raised_line(tail: str) -> str | None:
@@ -10,5 +15,6 @@ def raised_line(tail: str) -> str | None:
     """
     _, found, frames = tail.rpartition(_BEGIN)
     if not found:
-        return None
+        error = _NOT_COMPILED.search(tail)
+        return error and error[1].rstrip()
     return next((line.rstrip() for line in frames.splitlines() if line and not line[0].isspace()), None)

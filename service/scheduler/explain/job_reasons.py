@@ -89,16 +89,20 @@ def starting(_given: ReasonInputs, _blocker: Blocker) -> Reason:
 def preempting(given: ReasonInputs, blocker: Blocker) -> Reason:
     jobs = list(blocker.jobs)
     stopping = [job for job in jobs if given.state.running[job].stops]
-    saving = [job for job in jobs if job not in stopping]
+    losing = [job for job in jobs if job not in stopping and given.state.running[job].starts_over]
+    saving = [job for job in jobs if job not in (*stopping, *losing)]
     words = (
         [f"{given.names.of_jobs(stopping)} {'are' if len(stopping) > 1 else 'is'} being stopped"] if stopping else []
     )
+    if losing:
+        words.append(f"{given.names.of_jobs(losing)} {'go' if len(losing) > 1 else 'goes'} back to start over")
     if saving:
         words.append(f"{given.names.of_jobs(saving)} {_saving(given, saving)}")
     message = f"waits for a preemption: {'; '.join(words)}"
     due = _due(given, saving)
     params = {
         "stopping": given.names.params(stopping),
+        "starting_over": given.names.params(losing),
         "saving": given.names.params(saving),
         "due": times.words(due) if due else "",
     }

@@ -24,6 +24,11 @@ it("takes the exception that was raised last of several", () => {
   );
 });
 
+it("takes the error of a script that cannot be compiled", () => {
+  const traceback = "  File \"train.py\", line 3\n    foo(\n       ^\nSyntaxError: '(' was never closed\n";
+  expect(failureWords({ ...KNOWN, message: "exited with code 1", traceback }).headline).toBe("SyntaxError: '(' was never closed");
+});
+
 it("does not say the exception's line twice", () => {
   const message = "exited with code 1: ValueError: no x";
   expect(failureWords({ ...KNOWN, message, traceback: `${FRAMES}ValueError: no x` }).advice).toBeNull();

@@ -17,6 +17,8 @@ export interface FailureWords {
 }
 
 const TRACEBACK = "Traceback (most recent call last):";
+/** A script that cannot be compiled has no traceback, only the place and the error. */
+const NOT_COMPILED = /^ +File .*\n(?: +.*\n)*((?:Syntax|Indentation|Tab)Error: .*)/m;
 /** How the service begins when it tells of the end of a process. */
 const ENDED = /^((?:rank \d+|the launcher|exited|killed)[^:]*): (.+)$/s;
 
@@ -64,7 +66,7 @@ function whose(rank: number | null, node: string | null): string | null {
 /** The line of the exception that was raised last, as Python writes it behind the frames. */
 function raisedLine(traceback: string): string | null {
   const begin = traceback.lastIndexOf(TRACEBACK);
-  if (begin < 0) return null;
+  if (begin < 0) return NOT_COMPILED.exec(traceback)?.[1]?.trimEnd() ?? null;
   const lines = traceback.slice(begin + TRACEBACK.length).split("\n");
   return lines.find((line) => /^\S/.test(line))?.trimEnd() ?? null;
 }

@@ -53,6 +53,7 @@ export interface Params extends Jobs, Advice, Lacking {
   since: string;
   source: string;
   start: string;
+  starting_over: Jobs;
   stop: string;
   stopping: Jobs;
   unknown: string;

@@ -35,8 +35,8 @@ it("tells of quotas, dependencies, preemptions and reservations", () => {
     .toBe("the quota of user bob is 4 devices at once; used by job 3 (alice); the job needs 2");
   expect(words("dependency", { jobs: [{ number: 3, user: "alice", state: "running" }], more: 0, when: "success", need: "all" }))
     .toBe("waits for the success of job 3 (alice, runs)");
-  expect(words("making-room", { stopping: ALICE, saving: { jobs: [], more: 0 }, due: "" }))
-    .toBe("waits for a preemption; job 3 (alice) is being stopped");
+  expect(words("making-room", { stopping: ALICE, starting_over: ALICE, saving: { jobs: [], more: 0 }, due: "" }))
+    .toBe("waits for a preemption; job 3 (alice) is being stopped; job 3 (alice) goes back to start over");
   expect(words("reserved", { node: "vm", start: "a", end: "b", name: "demo", maintenance: true, part: null }))
     .toBe("node vm is out of use for maintenance from a to b (demo)");
   expect(words("behind", { node: "vm", kept: true, until: "c", ...ALICE })).toContain("they can start at about c");

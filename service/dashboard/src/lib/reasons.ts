@@ -30,7 +30,7 @@ export const KINDS: Readonly<Record<string, Kind>> = {
   dependency: [["jobs", "when"], dependency],
   quota: [["kind", "whose", "limit"], quota],
   "sweep-cap": [["limit", "jobs"], (params) => t`its sweep may run ${{ limit: params.limit }} at once; running: ${{ jobs: jobsOf(params) }}`],
-  "making-room": [["stopping", "saving"], makingRoom],
+  "making-room": [["stopping", "starting_over", "saving"], makingRoom],
   gpus: [[...SHORT, "unit"], (params) => short(gpus(params), params)],
   cpus: [SHORT, cpus],
   memory: [SHORT, memory],
@@ -130,13 +130,14 @@ function quota(params: Params): string {
   return clauses(most, used, Number(needed) > 1 && t`the job needs ${needed}`);
 }
 
-function makingRoom({ stopping, saving, due }: Params): string {
+function makingRoom({ stopping, starting_over: losing, saving, due }: Params): string {
   const saved = due === ""
     ? t`${{ jobs: jobsOf(saving) }} saves its work and is then preempted`
     : t`${{ jobs: jobsOf(saving) }} saves its work, due by ${due}, and is then preempted`;
   return clauses(
     t`waits for a preemption`,
     stopping.jobs.length > 0 && t`${{ jobs: jobsOf(stopping) }} is being stopped`,
+    losing.jobs.length > 0 && t`${{ jobs: jobsOf(losing) }} goes back to start over`,
     saving.jobs.length > 0 && saved,
   );
 }

@@ -17,6 +17,11 @@ FRAMES = '  File "train.py", line 3, in <module>\n    load()\n'
             "ValueError: b",
         ),
         (f"Traceback (most recent call last):\n{FRAMES}", None),
+        (
+            "  File \"train.py\", line 3\n    foo(\n       ^\nSyntaxError: '(' was never closed\n",
+            "SyntaxError: '(' was never closed",
+        ),
+        ("SyntaxError: printed by the script\n", None),
     ],
 )
 def test_the_exception_alone_is_the_reason_not_what_was_printed_last(tail: str, line: str | None) -> None:

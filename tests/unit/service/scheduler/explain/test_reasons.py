@@ -93,6 +93,8 @@ def test_it_starts_or_room_is_made() -> None:
     found = first(state(waits(1, priority=3), weak), policy=Policy())
     assert (found.code, found.jobs) == ("making-room", ["j2"])
     assert found.message == "waits for a preemption: job 2 (bob) saves its work and is then preempted"
+    unsaved = first(state(waits(1, priority=3), replace(weak, starts_over=True)), policy=Policy())
+    assert unsaved.message == "waits for a preemption: job 2 (bob) goes back to start over"
     due = replace(weak, preempted_for="j1", due_us=NOW + 5 * MINUTE)
     (found,) = told(state(waits(1), due), policy=Policy(), starts_us=NOW + 2 * MINUTE)
     assert (
