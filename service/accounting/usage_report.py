@@ -29,7 +29,7 @@ _EPOCH = date(1970, 1, 1)
 _WASTES: Mapping[Literal["idle", "failed", "lost"], tuple[str, str]] = {
     "idle": ("held GPUs idle", "set idle_limit, and look whether data are loaded fast enough"),
     "failed": ("failed after", "set checkpoint.every and max_retries, and try new code with a short time_limit"),
-    "lost": ("did again or started again", "set a shorter checkpoint.every"),
+    "lost": ("did again or started again", "have them save checkpoints, or save more often (checkpoint.every)"),
 }
 
 

@@ -8,7 +8,7 @@ import { fixed, list } from "./format";
 export const WASTES: Record<Waste["kind"], (waste: { count: number; user: string; hours: string; jobs: string }) => string> = {
   idle: ({ count, user, hours, jobs }) => t`${count} jobs of ${user} held GPUs idle for ${hours} GPU-hours (${jobs}): set \`idle_limit\`, and look whether data are loaded fast enough`,
   failed: ({ count, user, hours, jobs }) => t`${count} jobs of ${user} failed after ${hours} GPU-hours (${jobs}): set \`checkpoint.every\` and \`max_retries\`, and try new code with a short \`time_limit\``,
-  lost: ({ count, user, hours, jobs }) => t`${count} jobs of ${user} did ${hours} GPU-hours again or started again (${jobs}): set a shorter \`checkpoint.every\``,
+  lost: ({ count, user, hours, jobs }) => t`${count} jobs of ${user} did ${hours} GPU-hours again or started again (${jobs}): have them save checkpoints, or save more often (\`checkpoint.every\`)`,
 };
 
 /** GPU time that came to nothing, in the chosen language; in the service's own words in English. */
