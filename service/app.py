@@ -49,7 +49,7 @@ from service.identity.callers import Tokens
 from service.identity.link_tokens import LinkTokens
 from service.identity.provider_calls import ProviderCalls
 from service.identity.refusals import Refusals
-from service.identity.sign_in_limits import SignInLimits
+from service.identity.sign_in_limits import PUBLIC_LINKS, SignInLimits
 from service.infra.broker_accounts import BrokerAccounts
 from service.infra.dispatch import Dispatcher
 from service.infra.effects import Effects
@@ -151,7 +151,7 @@ def create_app(settings: ServiceSettings) -> FastAPI:
     app.state.open_streams = OpenStreams(settings.streams_per_user)
     app.state.sign_in_limits = SignInLimits(ctx.monotonic)
     app.state.provider_calls = ProviderCalls()
-    app.state.link_limits = SignInLimits(ctx.monotonic, "public links")
+    app.state.link_limits = SignInLimits(ctx.monotonic, PUBLIC_LINKS)
     app.state.link_tokens = LinkTokens(bootstrap.secret_key(db))
     app.state.refusals = Refusals(ctx.monotonic)
     app.state.sign_in_socket = None  # made with the address of the service (`sign_in_socket.serving`)

@@ -1,6 +1,6 @@
 """Messages for people that other languages have words for, too."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from string import Formatter
 from typing import Any, Self
 
@@ -37,6 +37,15 @@ def parts(message: str) -> dict[str, Any]:
         for name, value in message.params.items()
     }
     return {"code": message.code, "params": params}
+
+
+def joined(sentences: Sequence[str]) -> str:
+    """Return sentences as one message; by halves, since each is a message within the other and many nest deep."""
+    if len(sentences) < 2:
+        return next(iter(sentences), "")
+    half = len(sentences) // 2
+    first, second = joined(sentences[:half]), joined(sentences[half:])
+    return TranslatableText("sentences", "{first}; {second}", first=first, second=second)
 
 
 def of_error(error: Exception) -> str:

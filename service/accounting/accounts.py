@@ -19,6 +19,7 @@ from service.errors import ProblemError
 from service.scheduler.model import jobs
 from torchyard.api import FieldProblem
 from torchyard.states import JobState
+from torchyard.translatable import TranslatableText
 
 AccountKey = tuple[AccountKind, str]
 EVERYBODY = "*"
@@ -170,8 +171,8 @@ def check_queued(tx: Connection, owner: tuple[str, str], project: str, more: int
     user, user_name = owner
     records = _read(tx, _LOCKED_LIMITS if lock else _SUBMISSION_LIMITS, user=user, project=project)
     if records:
-        _check_one(tx, limits(records, ("user", user)), Job.user_id == user, f"user {user_name}", more)
-        _check_one(tx, limits(records, ("project", project)), Job.project == project, f"project {project}", more)
+        _check_one(tx, limits(records, ("user", user)), Job.user_id == user, ("user", user_name), more)
+        _check_one(tx, limits(records, ("project", project)), Job.project == project, ("project", project), more)
 
 
 def of_submission(tx: Connection, user: str, project: str) -> dict[AccountKey, EffectiveLimits]:
@@ -196,20 +197,38 @@ _SUBMISSION_LIMITS = (
 _LOCKED_LIMITS = _SUBMISSION_LIMITS.with_for_update()
 
 
-def _check_one(tx: Connection, counts: EffectiveLimits, theirs: Any, who: str, more: int) -> None:
+def _check_one(tx: Connection, counts: EffectiveLimits, theirs: Any, key: AccountKey, more: int) -> None:
     most = counts.max_queued
     if most is None:
         return
     waiting = tx.scalar(select(func.count()).where(Job.state == JobState.QUEUED, theirs)) or 0
     if waiting + more <= most:
         return
-    message = (
-        f"{who} has {waiting} of at most {most} waiting jobs, which leaves no room for {more} more: wait until some "
-        f"have started, cancel some, or ask an administrator for `yard quota set {who} --max-queued {waiting + more}`"
+    kind, name = key
+    message = TranslatableText(
+        "quota-queued",
+        "{who} has {waiting} of at most {most} waiting jobs, which leaves no room for {more} more: wait until "
+        "some have started, cancel some, or ask an administrator for "
+        "`yard quota set {kind} {name} --max-queued {needed}`",
+        who=words(key),
+        kind=kind,
+        name=name,
+        waiting=waiting,
+        most=most,
+        more=more,
+        needed=waiting + more,
     )
     raise ProblemError(
         "forbidden", f"max_queued: {message}", errors=[FieldProblem(field="max_queued", message=message)]
     )
+
+
+def words(key: AccountKey) -> TranslatableText:
+    """Return what an account is called in messages."""
+    kind, name = key
+    if kind == "user":
+        return TranslatableText("the-user", "user {name}", name=name)
+    return TranslatableText("the-project", "project {name}", name=name)
 
 
 def queued(tx: Connection, kind: AccountKind) -> dict[str, int]:

@@ -13,6 +13,7 @@ from service.errors import field_problem
 from service.identity import audit
 from service.identity.callers import Caller
 from torchyard.spec.policy import Order, Policy
+from torchyard.translatable import TranslatableText
 
 KEY = "policy"
 #: They know how long jobs will take, which nobody does here.
@@ -64,5 +65,12 @@ def set_policy(tx: Connection, policy: Policy) -> None:
 def check(policy: Policy) -> None:
     """Refuse a policy whose order needs to see the future, with ``invalid-request``."""
     if policy.order in ORACLES:
-        usable = ", ".join(order for order in Order if order not in ORACLES)
-        raise field_problem("order", f"{policy.order} is an oracle, for `yard simulate` alone: take one of {usable}")
+        raise field_problem(
+            "order",
+            TranslatableText(
+                "policy-oracle",
+                "{order} is an oracle, for `yard simulate` alone: take one of {usable}",
+                order=policy.order.value,
+                usable=tuple(order.value for order in Order if order not in ORACLES),
+            ),
+        )

@@ -12,6 +12,7 @@ from service.db.records.accounting import AccountKind
 from service.errors import ProblemError
 from torchyard.api import FieldProblem
 from torchyard.quantities import format_size
+from torchyard.translatable import TranslatableText
 
 
 @dataclass(slots=True)
@@ -55,19 +56,26 @@ def _code(tx: Connection, owner: Any, which: ColumnElement[bool]) -> Counter[str
 def check(tx: Connection, owner: tuple[str, str], project: str) -> None:
     """Refuse a submission if the jobs of the user (an id and a name) or of the project hold all that they may."""
     user, user_name = owner
-    words = {"user": f"user {user_name}", "project": f"project {project}"}
+    names = {"user": user_name, "project": project}
     for (kind, name), counts in accounts.of_submission(tx, user, project).items():
         if counts.max_storage is not None:
-            _check_one(held(tx, kind, name).total(name), counts.max_storage, words[kind])
+            _check_one(held(tx, kind, name).total(name), counts.max_storage, (kind, names[kind]))
 
 
-def _check_one(size: int, most: int, who: str) -> None:
+def _check_one(size: int, most: int, key: accounts.AccountKey) -> None:
     if size < most:
         return
-    message = (
-        f"the jobs of {who} hold {format_size(size)} in the store, and may hold {format_size(most)}: discard what "
-        f"is no longer needed (`yard discard`, `yard discard --code`), or ask an administrator for "
-        f"`yard quota set {who} --max-storage SIZE`"
+    kind, name = key
+    message = TranslatableText(
+        "quota-storage",
+        "the jobs of {who} hold {held} in the store, and may hold {most}: discard what is no longer needed "
+        "(`yard discard`, `yard discard --code`), or ask an administrator for "
+        "`yard quota set {kind} {name} --max-storage SIZE`",
+        who=accounts.words(key),
+        kind=kind,
+        name=name,
+        held=format_size(size),
+        most=format_size(most),
     )
     raise ProblemError(
         "forbidden", f"max_storage: {message}", errors=[FieldProblem(field="max_storage", message=message)]

@@ -20,6 +20,7 @@ from service.db.records.spec import StoredSpec
 from service.errors import field_problem
 from torchyard.api.sharing import By, Digest, Hours, UsageReport, UsageRow, Waste
 from torchyard.ids import AttemptId
+from torchyard.translatable import TranslatableText
 
 DEFAULT_DAYS = 28
 #: Of a digest: how many wastes it names, from how many GPU-hours on, and how many jobs of each.
@@ -64,7 +65,15 @@ def days(since: date | None, until: date | None, now: int) -> DateRange:
     except OverflowError:
         first = date.min
     if first > last:
-        raise field_problem("from", f"{first} is later than {last}: give the earlier day first")
+        raise field_problem(
+            "from",
+            TranslatableText(
+                "days-reversed",
+                "{first} is later than {last}: give the earlier day first",
+                first=first.isoformat(),
+                last=last.isoformat(),
+            ),
+        )
     return DateRange(since=first, until=last)
 
 
@@ -77,7 +86,9 @@ def week(text: str | None, now: int) -> tuple[str, DateRange]:
         monday = datetime.strptime(f"{text}-1", "%G-W%V-%u").replace(tzinfo=UTC).date()
         return text, DateRange(since=monday, until=monday + timedelta(days=6))
     except (ValueError, OverflowError) as error:
-        raise field_problem("week", f"{text[:20]!r} is no ISO week: write it as 2026-W47") from error
+        raise field_problem(
+            "week", TranslatableText("no-week", "{text!r} is no ISO week: write it as 2026-W47", text=text[:20])
+        ) from error
 
 
 @dataclass(kw_only=True)

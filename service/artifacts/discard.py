@@ -36,6 +36,7 @@ from torchyard.ids import JobId
 from torchyard.quantities import format_duration, format_size
 from torchyard.spec import KEEP
 from torchyard.states import JOB_FINAL
+from torchyard.translatable import TranslatableText
 
 #: Jobs whose files go in one round of housekeeping.
 _AT_ONCE = 200
@@ -92,19 +93,46 @@ def _mark(tx: Connection, job_id: JobId, now: int, *, actor: str | None = None, 
     """Forget the files; return hashes to `blobs.collect` after the commit. Logs and points go with `_remove`."""
     job = lifecycle.lock_job(tx, job_id)
     if job.state not in JOB_FINAL:
-        raise lifecycle.Conflict(f"job {job.number} is {job.state}: cancel it first, or wait for its end")
+        raise lifecycle.Conflict(
+            TranslatableText(
+                "discard-not-over",
+                "job {number} is {state}: cancel it first, or wait for its end",
+                number=job.number,
+                state=job.state,
+            )
+        )
     if tx.scalar(select(_arriving(job_id))):
-        raise lifecycle.Conflict(f"files of job {job.number} still arrive from its node: try again in a minute")
+        raise lifecycle.Conflict(
+            TranslatableText(
+                "discard-arriving",
+                "files of job {number} still arrive from its node: try again in a minute",
+                number=job.number,
+            )
+        )
     if job.group_id is not None and tx.scalar(select(_compared(job.group_id))):
-        raise lifecycle.Conflict(f"job {job.number} is what other trials of its sweep are compared with: wait for them")
+        raise lifecycle.Conflict(
+            TranslatableText(
+                "discard-compared",
+                "job {number} is what other trials of its sweep are compared with: wait for them",
+                number=job.number,
+            )
+        )
     if retention.pinned(tx, job_id):
         raise lifecycle.Conflict(
-            f"a job that has not ended starts from a checkpoint of job {job.number}: cancel that, or wait for a "
-            "checkpoint of its own"
+            TranslatableText(
+                "discard-started-from",
+                "a job that has not ended starts from a checkpoint of job {number}: cancel that, or wait for a "
+                "checkpoint of its own",
+                number=job.number,
+            )
         )
     if tx.scalar(select(_carried_from(job_id))):
         raise lifecycle.Conflict(
-            f"a job that has not ended began with the files of job {job.number}: cancel that, or wait for its end"
+            TranslatableText(
+                "discard-carried-from",
+                "a job that has not ended began with the files of job {number}: cancel that, or wait for its end",
+                number=job.number,
+            )
         )
     if job.discarded_us is None:
         size = retention.storage(tx, [job_id])[job_id].total

@@ -194,7 +194,12 @@ def _discovered(client: OidcClient) -> dict[str, Any]:
     found = _ask("GET", f"{client.issuer.rstrip('/')}/.well-known/openid-configuration")
     if found.get("issuer") != client.issuer:
         raise ProblemError(
-            "unavailable", f"The provider calls itself {found.get('issuer')!r}: set TORCHYARD_OIDC_ISSUER to that."
+            "unavailable",
+            TranslatableText(
+                "provider-issuer",
+                "The provider calls itself {issuer}: set TORCHYARD_OIDC_ISSUER to that.",
+                issuer=repr(found.get("issuer")),
+            ),
         )
     return found
 

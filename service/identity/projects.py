@@ -8,7 +8,7 @@ from sqlalchemy.exc import IntegrityError
 from service.db import upsert
 from service.db.engine import Database
 from service.db.models import Project, ProjectMember, User
-from service.errors import ProblemError, field_problem, not_found
+from service.errors import ProblemError, field_problem
 from service.identity import audit, project_names, roles, users
 from service.identity.callers import Caller, Tokens
 from service.infra.times import moment
@@ -121,10 +121,24 @@ def remove_member(db: Database, cache: Tokens, caller: Caller, name: str, user: 
         project_names.check(tx, name)
         member = users.by_name(tx, user)
         if member.project == name:
-            mend = f"`yard users remove {user}` ends it"
-            raise ProblemError("conflict", f"user: {user} is a service account of this project: {mend}.")
+            raise ProblemError(
+                "conflict",
+                TranslatableText(
+                    "service-account-stays",
+                    "user: {user} is a service account of this project: `yard users remove {user}` ends it.",
+                    user=user,
+                ),
+            )
         if not tx.execute(delete(ProjectMember).where(*_membership(name, member))).rowcount:
-            raise not_found(f"member of project {name} named", user)
+            raise ProblemError(
+                "not-found",
+                TranslatableText(
+                    "no-member",
+                    "There is no member of project {project} named {user!r}.",
+                    project=name,
+                    user=user[:100],
+                ),
+            )
         audit.record(tx, caller, "project.remove-member", name, now, user=user)
     cache.forget()
 
@@ -137,7 +151,13 @@ def _check_service_account(member: api.User, project: str, asked: api.ProjectRol
     """Refuse to let a service account into another project, or to make it an administrator."""
     if member.project not in (None, project):
         raise field_problem(
-            "user", f"{member.name} is a service account of project {member.project}: it reaches no other"
+            "user",
+            TranslatableText(
+                "service-account-elsewhere",
+                "{name} is a service account of project {project}: it reaches no other",
+                name=member.name,
+                project=member.project,
+            ),
         )
     if asked is not None:
         users.refuse_administrator(member.project, asked.role)

@@ -72,10 +72,18 @@ def may_administer(caller: Caller, project: str) -> None:
         )
 
 
-def refuse_service_account(caller: Caller, what: str) -> None:
+def refuse_service_account(caller: Caller, what: TranslatableText) -> None:
     """Raise ``forbidden`` if a service account asks for what only people may do, such as ``makes no tokens``."""
     if caller.service_account:
-        raise ProblemError("forbidden", f"{caller.name} is a service account: it {what}; an administrator does.")
+        raise ProblemError(
+            "forbidden",
+            TranslatableText(
+                "service-account-may-not",
+                "{name} is a service account: it {what}; an administrator does.",
+                name=caller.name,
+                what=what,
+            ),
+        )
 
 
 def missing_scope(caller: Caller, scope: str) -> ProblemError:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from service.errors import ProblemError
+from torchyard.translatable import TranslatableText
 
 #: Seconds for which a failure counts.
 WINDOW_S = 60.0
@@ -20,6 +21,10 @@ PER_ADDRESS = 10
 GLOBALLY = 100
 #: Addresses of IPv6 that one customer of a provider has all of.
 IPV6_PREFIX = 64
+SIGN_INS = TranslatableText("sign-ins", "sign-ins")
+PUBLIC_LINKS = TranslatableText("public-links", "public links")
+_THIS_ADDRESS = TranslatableText("from-this-address", "from this address")
+_MANY_ADDRESSES = TranslatableText("from-many-addresses", "from many addresses, this one too,")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,7 +43,7 @@ class SignInLimits:
     in refusals.
     """
 
-    def __init__(self, monotonic: Callable[[], float], what: str = "sign-ins") -> None:
+    def __init__(self, monotonic: Callable[[], float], what: TranslatableText = SIGN_INS) -> None:
         self._monotonic = monotonic
         self._what = what
         self._sign_ins: deque[SignInAttempt] = deque()
@@ -53,9 +58,9 @@ class SignInLimits:
                 self._forget(self._sign_ins.popleft())
             own = self._by_source.get(source, [])
             if len(own) >= PER_ADDRESS:
-                raise self._too_many("from this address", own[0].at + WINDOW_S - now)
+                raise self._too_many(_THIS_ADDRESS, own[0].at + WINDOW_S - now)
             if own and len(self._sign_ins) >= GLOBALLY:
-                raise self._too_many("from many addresses, this one too,", own[-1].at + WINDOW_S - now)
+                raise self._too_many(_MANY_ADDRESSES, own[-1].at + WINDOW_S - now)
             sign_in = SignInAttempt(source, now)
             self._sign_ins.append(sign_in)
             self._by_source[source].append(sign_in)
@@ -74,11 +79,17 @@ class SignInLimits:
         if not own:
             del self._by_source[sign_in.source]
 
-    def _too_many(self, source: str, wait_s: float) -> ProblemError:
+    def _too_many(self, source: TranslatableText, wait_s: float) -> ProblemError:
         seconds = max(1, math.ceil(wait_s))
         return ProblemError(
             "too-many-requests",
-            f"Too many {self._what} {source} have failed: wait {seconds} s, then try again.",
+            TranslatableText(
+                "too-many-failed",
+                "Too many {what} {source} have failed: wait {seconds} s, then try again.",
+                what=self._what,
+                source=source,
+                seconds=seconds,
+            ),
             retry_after_s=seconds,
         )
 

@@ -87,7 +87,8 @@ def node_tokens(db: Database, now: int) -> list[str]:
 
 
 def _check_request(caller: Caller, request: api.TokenRequest, owner: api.User) -> None:
-    roles.refuse_service_account(caller, "makes no tokens")  # those of one that leaked would outlive its rotation
+    # Tokens of one that leaked would outlive its rotation.
+    roles.refuse_service_account(caller, TranslatableText("makes-no-tokens", "makes no tokens"))
     if not owner.active:
         raise field_problem(
             "user",

@@ -15,6 +15,7 @@ from service.db.models import Node, User
 from service.db.records.record import Record
 from service.errors import ProblemError
 from torchyard.api import FieldProblem, Reason
+from torchyard.translatable import TranslatableText, joined
 from torchyard.wire import Capability
 
 _NODE, _USER = cast("Table", Node.__table__).c, cast("Table", User.__table__).c
@@ -145,33 +146,67 @@ def _known(refusals: Mapping[str, AccountRefusal]) -> dict[str, AccountRefusal]:
 def _explain(user: UserAccount, refusals: Mapping[str, AccountRefusal]) -> str:
     """Return a sentence with the remedy for each kind of refusal."""
     by_sort = {why: [node for node, each in refusals.items() if each is why] for why in AccountRefusal}
-    return "; ".join(_sentence(user, why, nodes) for why, nodes in by_sort.items() if nodes)
+    return joined([_sentence(user, why, nodes) for why, nodes in by_sort.items() if nodes])
 
 
-def _sentence(user: UserAccount, why: AccountRefusal, nodes: Sequence[str]) -> str:
-    where = f"node{'s' if len(nodes) > 1 else ''} {', '.join(nodes)}"
-    account, names = user.unix_user, f"`yard users set {user.name} --unix-user ACCOUNT`"
-    trust = "with TORCHYARD_ONE_TRUST_DOMAIN=1, if all users may act as the worker's own UNIX user"
+def _sentence(user: UserAccount, why: AccountRefusal, nodes: Sequence[str]) -> TranslatableText:
+    where, name, account = _where(nodes), user.name, user.unix_user or ""
     match why:
         case AccountRefusal.NONE:
-            mend = f"an administrator names it with {names}, or starts the worker {trust}"
-            return f"{user.name} has no UNIX account, so {where} will run none of their jobs: {mend}"
+            return TranslatableText(
+                "account-none",
+                "{user} has no UNIX account, so {where} will run none of their jobs: an administrator names it with "
+                "`yard users set {user} --unix-user ACCOUNT`, or starts the worker with TORCHYARD_ONE_TRUST_DOMAIN=1, "
+                "if all users may act as the worker's own UNIX user",
+                user=name,
+                where=where,
+            )
         case AccountRefusal.ABSENT:
-            mend = "an administrator creates it there, lets it in (the worker's log says where), or names another with "
-            return (
-                f"the UNIX account {account} of {user.name} does not exist on {where}, or may not enter the attempts "
-                f"there: {mend}{names}"
+            return TranslatableText(
+                "account-absent",
+                "the UNIX account {account} of {user} does not exist on {where}, or may not enter the attempts there: "
+                "an administrator creates it there, lets it in (the worker's log says where), or names another with "
+                "`yard users set {user} --unix-user ACCOUNT`",
+                account=account,
+                user=name,
+                where=where,
             )
         case AccountRefusal.FOREIGN:
-            mend = f"an administrator runs it as root, or {trust}"
-            return f"the worker on {where} may not become {account}, the UNIX account of {user.name}: {mend}"
-        case AccountRefusal.ROOT:
-            mend = (
-                f"an administrator names another account with {names}, or starts the worker with TORCHYARD_ROOT_JOBS=1"
+            return TranslatableText(
+                "account-foreign",
+                "the worker on {where} may not become {account}, the UNIX account of {user}: an administrator runs it "
+                "as root, or with TORCHYARD_ONE_TRUST_DOMAIN=1, if all users may act as the worker's own UNIX user",
+                where=where,
+                account=account,
+                user=name,
             )
-            return f"jobs of {user.name} would run as root on {where}, which its worker refuses: {mend}"
+        case AccountRefusal.ROOT:
+            return TranslatableText(
+                "account-root",
+                "jobs of {user} would run as root on {where}, which its worker refuses: an administrator names another "
+                "account with `yard users set {user} --unix-user ACCOUNT`, or starts the worker with "
+                "TORCHYARD_ROOT_JOBS=1",
+                user=name,
+                where=where,
+            )
         case AccountRefusal.UNTOLD:
-            return f"{where} has not told yet whether it can run jobs as {account}, the UNIX account of {user.name}"
+            return TranslatableText(
+                "account-untold",
+                "{where} has not told yet whether it can run jobs as {account}, the UNIX account of {user}",
+                where=where,
+                account=account,
+                user=name,
+            )
         case AccountRefusal.DEACTIVATED:
-            mend = f"an administrator cancels them, or ends that with `yard users set {user.name} --active`"
-            return f"{user.name} is deactivated, so no node starts their jobs: {mend}"
+            return TranslatableText(
+                "account-deactivated",
+                "{user} is deactivated, so no node starts their jobs: an administrator cancels them, or ends that with "
+                "`yard users set {user} --active`",
+                user=name,
+            )
+
+
+def _where(nodes: Sequence[str]) -> TranslatableText:
+    if len(nodes) == 1:
+        return TranslatableText("the-node", "node {node}", node=nodes[0])
+    return TranslatableText("the-nodes", "nodes {nodes}", nodes=tuple(nodes))

@@ -73,9 +73,14 @@ def _user(tx: Connection, mode: api.UnixSignIn, account: UnixAccount, now: int) 
         found = users.add(tx, account.name, "member", now, unix_user=account.name)
         audit.record_user(tx, found.id, "user.create", account.name, now, unix_user=account.name, by="sign-in")
     if found is None:
-        mend = f"`yard users add {account.name} --unix-user {account.name}`"
         raise ProblemError(
-            "forbidden", f"No user here has the UNIX account {account.name}: an administrator adds one with {mend}."
+            "forbidden",
+            TranslatableText(
+                "unix-account-of-nobody",
+                "No user here has the UNIX account {account}: an administrator adds one with "
+                "`yard users add {account} --unix-user {account}`.",
+                account=account.name,
+            ),
         )
     if not found.active:
         raise ProblemError(
@@ -93,15 +98,25 @@ def _found(tx: Connection, account: UnixAccount) -> api.User | None:
     rows = UserRecord.all(tx.execute(select(User.__table__).where(named, User.project.is_(None))))
     owners = [row for row in rows if row.unix_user == account.name and row.deactivated_us is None]
     if len(owners) > 1:
-        names = ", ".join(sorted(row.name for row in owners))
         raise ProblemError(
-            "forbidden", f"{names} share the UNIX account {account.name}, which tells them not apart: take a token."
+            "forbidden",
+            TranslatableText(
+                "unix-account-shared",
+                "{names} share the UNIX account {account}, which tells them not apart: take a token.",
+                names=tuple(sorted(row.name for row in owners)),
+                account=account.name,
+            ),
         )
     of_name = [row for row in rows if row.name == account.name]
     if not owners and of_name and of_name[0].unix_user not in (None, account.name):
         raise ProblemError(
             "forbidden",
-            f"The user {account.name} has another UNIX account, {of_name[0].unix_user}: `yard users set` changes that.",
+            TranslatableText(
+                "unix-account-other",
+                "The user {name} has another UNIX account, {other}: `yard users set` changes that.",
+                name=account.name,
+                other=str(of_name[0].unix_user),
+            ),
         )
     chosen = owners or of_name or rows
     return users.by_id(tx, chosen[0].id) if chosen else None
@@ -110,7 +125,14 @@ def _found(tx: Connection, account: UnixAccount) -> api.User | None:
 def _check_person(account: UnixAccount) -> None:
     """Refuse accounts of programs, and names that no user may have."""
     if not FIRST_UID <= account.uid < NOBODY_UID or not re.fullmatch(NAME, account.name):
-        raise ProblemError("forbidden", f"{account.name} is no person's account: an administrator adds a user for it.")
+        raise ProblemError(
+            "forbidden",
+            TranslatableText(
+                "unix-account-no-person",
+                "{account} is no person's account: an administrator adds a user for it.",
+                account=account.name,
+            ),
+        )
 
 
 def _token(tx: Connection, user: api.User, account: UnixAccount, scope: api.Scope, now: int) -> api.NewToken:

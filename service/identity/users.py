@@ -128,11 +128,13 @@ def refuse_administrator(service_project: str | None, role: Role) -> None:
 def _role(*, admin: bool, role: Role | None) -> Role:
     """Return the role that is asked for by either field."""
     if admin and role not in (None, "administrator"):
-        raise field_problem(
-            "role",
-            TranslatableText("role-and-admin", "{role} and admin contradict each other: give one of them", role=role),
-        )
+        raise _contradiction(role)
     return "administrator" if admin else role or "member"
+
+
+def _contradiction(role: Role) -> ProblemError:
+    words = TranslatableText("role-and-admin", "{role} and admin contradict each other: give one of them", role=role)
+    return field_problem("role", words)
 
 
 def change_user(db: Database, cache: Tokens, caller: Caller, name: str, changes: UserChanges, now: int) -> api.User:
@@ -189,7 +191,11 @@ def _change_user(tx: Connection, caller: Caller, name: str, changes: UserChanges
     if administrators == {before.id} and not (after.admin and after.active):
         raise ProblemError(
             "conflict",
-            f"{name} is the only administrator: make somebody else one first (`yard users set NAME --admin`)",
+            TranslatableText(
+                "only-administrator",
+                "{name} is the only administrator: make somebody else one first (`yard users set NAME --admin`)",
+                name=name,
+            ),
         )
     deactivated_us = None if after.active else func.coalesce(User.deactivated_us, now)
     values = {"role": role, "unix_user": after.unix_user, "deactivated_us": deactivated_us}
@@ -207,12 +213,20 @@ def _changed_role(before: api.User, changes: UserChanges) -> Role:
     if not given & {"admin", "role"}:
         return before.role
     if before.project is not None:
-        mend = f"`yard projects members add {before.project} {before.name} --role ROLE`"
-        raise field_problem("role", f"{before.name} is a service account: {mend} sets its role in its project")
+        raise field_problem(
+            "role",
+            TranslatableText(
+                "service-account-set-role",
+                "{name} is a service account: `yard projects members add {project} {name} --role ROLE` sets its role "
+                "in its project",
+                name=before.name,
+                project=before.project,
+            ),
+        )
     if "role" not in given:
         return "administrator" if changes.admin else "member" if before.admin else before.role
     if "admin" in given and changes.admin != (changes.role == "administrator"):
-        raise field_problem("role", f"{changes.role} and admin contradict each other: give one of them")
+        raise _contradiction(changes.role)
     return changes.role
 
 

@@ -14,7 +14,7 @@ from service.scheduler.model.nodes import NodeInfo, ResourceRequest, Slot
 from service.scheduler_cache.load import resources_of
 from torchyard.api import FieldProblem, NoteCode, Reason, SubmissionNote
 from torchyard.spec import JobSpec
-from torchyard.translatable import TranslatableText
+from torchyard.translatable import TranslatableText, joined
 from torchyard.wire import Capability
 
 _DEVICES = select(
@@ -23,7 +23,11 @@ _DEVICES = select(
 _NODES = select(Node.name, Node.cpus, Node.memory, Node.labels, Node.capabilities)
 #: Fields of a backend that no node could run, and of a network that none could give.
 BACKEND, NETWORK = "recipe.backend", "network"
-_MENDS = {BACKEND: "Take backend: auto, which finds the right one", NETWORK: "Leave network out"}
+_MENDS = {
+    BACKEND: TranslatableText("take-auto", "Take backend: auto, which finds the right one"),
+    NETWORK: TranslatableText("leave-network", "Leave network out"),
+}
+_ASK_LESS = TranslatableText("ask-less", "Ask for less")
 
 
 def check(tx: Connection, spec: JobSpec, user_id: str | None = None) -> list[SubmissionNote]:
@@ -39,15 +43,9 @@ def check(tx: Connection, spec: JobSpec, user_id: str | None = None) -> list[Sub
     resources, nodes = resources_of(spec), spec.resources.nodes
     lacks = never_fits(resources, infos, nodes)
     if lacks:
-        what = "; ".join(lacks)
+        what = joined(lacks)
         field = wrong_field(resources, infos, nodes)
-        who = "no node" if nodes == 1 else "no nodes"
-        mend = _MENDS.get(field, "Ask for less")
-        raise ProblemError(
-            "never-fits",
-            f"{field}: {who} could ever run this job: {what}. {mend}, or add a node.",
-            errors=[FieldProblem(field=field, message=what)],
-        )
+        raise ProblemError("never-fits", _refusal(field, what, nodes), errors=[FieldProblem(field=field, message=what)])
     if user_id is not None:
         able = {info.name: info for info in infos if info.could_hold(resources)}
         unix_accounts.check(
@@ -55,6 +53,17 @@ def check(tx: Connection, spec: JobSpec, user_id: str | None = None) -> list[Sub
         )
     found = advice(tx, resources, infos, nodes)
     return [SubmissionNote(code=each.params["advice"], message=each.message, params=each.params) for each in found]
+
+
+def _refusal(field: str, what: str, nodes: int) -> TranslatableText:
+    parts = {"field": field, "what": what, "mend": _MENDS.get(field, _ASK_LESS)}
+    if nodes == 1:
+        return TranslatableText(
+            "no-node-could", "{field}: no node could ever run this job: {what}. {mend}, or add a node.", **parts
+        )
+    return TranslatableText(
+        "no-nodes-could", "{field}: no nodes could ever run this job: {what}. {mend}, or add a node.", **parts
+    )
 
 
 def _check_backend(tx: Connection, spec: JobSpec) -> None:

@@ -17,6 +17,7 @@ from torchyard.spec import PRIORITY_RANK, JobSpec, Launcher
 from torchyard.spec.resources import Resources
 from torchyard.spec.sweeps import Sweep, Value
 from torchyard.states import JobState
+from torchyard.translatable import TranslatableText
 
 #: Different requests for resources in one sweep; each is compared with all nodes.
 MAX_RESOURCE_REQUESTS = 100
@@ -98,7 +99,12 @@ def plan(spec: JobSpec) -> SubmissionPlan:
         requests.setdefault((one.resources, _backend(one)), one)
         if len(requests) > MAX_RESOURCE_REQUESTS:
             raise field_problem(
-                "sweep.parameters", f"ask for at most {MAX_RESOURCE_REQUESTS} different resources in one sweep"
+                "sweep.parameters",
+                TranslatableText(
+                    "sweep-resources",
+                    "ask for at most {most} different resources in one sweep",
+                    most=MAX_RESOURCE_REQUESTS,
+                ),
             )
         secrets.update(dict.fromkeys(one.secrets))
     if first is None:
@@ -128,10 +134,19 @@ def _check_links(spec: JobSpec) -> None:
     if not spec.link:
         return
     if spec.live is not None:
-        raise field_problem("link", "live uses the folder as it is, with all that is in it: leave link out")
+        raise field_problem(
+            "link",
+            TranslatableText("link-live", "live uses the folder as it is, with all that is in it: leave link out"),
+        )
     if spec.link_root is None or not spec.link_root.startswith("/"):
-        what = "an absolute folder on the node, below which the paths of link lie, such as /home/me/project"
-        raise field_problem("link_root", f"link needs it: {what} (`yard submit` fills it in)")
+        raise field_problem(
+            "link_root",
+            TranslatableText(
+                "link-root",
+                "link needs it: an absolute folder on the node, below which the paths of link lie, such as "
+                "/home/me/project (`yard submit` fills it in)",
+            ),
+        )
 
 
 def store(tx: Connection, plan: SubmissionPlan, shared: SharedFields, needs: Needs) -> JobId:

@@ -19,6 +19,7 @@ from torchyard.api import FieldProblem
 from torchyard.ids import JobId
 from torchyard.spec import After
 from torchyard.states import JOB_FINAL, JobState, StopReason
+from torchyard.translatable import TranslatableText
 
 #: Rows that one submission may add: its jobs times the jobs that each waits for.
 MAX_ROWS = 200_000
@@ -95,7 +96,12 @@ def resolve(tx: Connection, caller: Caller, after: After | None, trials: int, *,
     if len(ids) * trials > MAX_ROWS:
         raise field_problem(
             "after",
-            f"{trials} jobs that wait for {len(ids)} each are too many: wait for one job that itself waits for them",
+            TranslatableText(
+                "after-too-many",
+                "{trials} jobs that wait for {each} each are too many: wait for one job that itself waits for them",
+                trials=trials,
+                each=len(ids),
+            ),
         )
     rows = _states(tx, ids, lock=lock)
     match verdict(after.need, after.when, _needed(rows)):
@@ -133,15 +139,30 @@ def _needed(rows: Sequence[_NeededJob]) -> Needed:
 
 
 def _unknown(number: int, ref: str) -> FieldProblem:
-    message = f"there is no job or sweep {ref}: take its number or id from `yard ls`"
+    message = TranslatableText(
+        "after-unknown", "there is no job or sweep {ref}: take its number or id from `yard ls`", ref=ref
+    )
     return FieldProblem(field=f"after.jobs.{number}", message=message)
 
 
 def _never(rows: Sequence[_NeededJob]) -> ProblemError:
     row = next(row for row in rows if row.state in JOB_FINAL and row.state != JobState.SUCCEEDED)
-    ended = "has failed" if row.state == JobState.FAILED else "was cancelled"
+    if row.state == JobState.FAILED:
+        return field_problem(
+            "after",
+            TranslatableText(
+                "after-failed",
+                "job {number} has failed, so this one would never start: rerun that one and name the new one, say "
+                "when: end, or leave after out",
+                number=row.number,
+            ),
+        )
     return field_problem(
         "after",
-        f"job {row.number} {ended}, so this one would never start: rerun that one and name the new one, say when: end, "
-        "or leave after out",
+        TranslatableText(
+            "after-cancelled",
+            "job {number} was cancelled, so this one would never start: rerun that one and name the new one, say "
+            "when: end, or leave after out",
+            number=row.number,
+        ),
     )

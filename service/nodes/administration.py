@@ -11,6 +11,7 @@ from service.identity import audit
 from service.identity.callers import Caller
 from service.nodes import listing, maintenance, registration
 from torchyard import api
+from torchyard.translatable import of_error
 
 
 def drain(db: Database, caller: Caller, name: str, now: int, *, stop_jobs: bool, message: str = "") -> api.Node:
@@ -62,4 +63,4 @@ def _changing(db: Database, name: str, now: int) -> Iterator[UnitOfWork]:
     except lifecycle.Unknown as error:
         raise not_found("node", name) from error
     except lifecycle.Conflict as error:
-        raise ProblemError("conflict", str(error)) from error
+        raise ProblemError("conflict", of_error(error)) from error

@@ -9,6 +9,7 @@ from service.identity import audit, tokens
 from service.identity.callers import Caller, Tokens
 from service.infra.times import moment
 from torchyard import api
+from torchyard.translatable import TranslatableText
 
 #: The only scope of an invitation's token.
 JOIN = "join"
@@ -31,7 +32,12 @@ def join(db: Database, cache: Tokens, caller: Caller, new: api.NewNode, now: int
     if caller.node != new.name:
         raise ProblemError(
             "forbidden",
-            f"This invitation is for node {caller.node}, not {new.name}: start it with --name {caller.node}.",
+            TranslatableText(
+                "invitation-of-other",
+                "This invitation is for node {node}, not {name}: start it with --name {node}.",
+                node=str(caller.node),
+                name=new.name,
+            ),
         )
     with db.write() as tx:
         _use_up(tx, caller, now)
@@ -45,4 +51,7 @@ def _use_up(tx: Connection, caller: Caller, now: int) -> None:
     """Revoke the invitation, or refuse: of two machines that come at once one gets in."""
     used = update(Token).where(Token.id == caller.token_id, Token.revoked_us.is_(None)).values(revoked_us=now)
     if tx.execute(used).rowcount != 1:
-        raise ProblemError("unauthorized", "This invitation was used already: ask for a new one.")
+        raise ProblemError(
+            "unauthorized",
+            TranslatableText("invitation-used", "This invitation was used already: ask for a new one."),
+        )

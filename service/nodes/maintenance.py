@@ -17,6 +17,7 @@ from service.infra.times import moment
 from service.nodes import registration, reservations
 from service.scheduler.policy.maintenance import drains
 from service.scheduler_cache.reservations import to_come
+from torchyard.translatable import TranslatableText
 
 ACTOR = "maintenance"
 
@@ -64,8 +65,14 @@ def refuse_resume(tx: Connection, node: str, now: int) -> None:
     found = reservations.find(tx, id_)
     raise ProblemError(
         "conflict",
-        f"Node {node} is in maintenance {found.name!r} until {times.words(moment(found.ends_us))}: end that with "
-        f"`yard reservations --cancel {id_}`.",
+        TranslatableText(
+            "node-in-maintenance",
+            "Node {node} is in maintenance {name!r} until {end}: end that with `yard reservations --cancel {id}`.",
+            node=node,
+            name=found.name,
+            end=times.words(moment(found.ends_us)),
+            id=id_,
+        ),
     )
 
 

@@ -14,6 +14,7 @@ from service.nodes import node_devices
 from torchyard import wire
 from torchyard.ids import AttemptId, JobId
 from torchyard.states import AttemptState, StopReason
+from torchyard.translatable import TranslatableText
 
 #: A name is another machine's while that one was heard within so many heartbeats.
 TAKEN_BEATS = 3
@@ -76,7 +77,14 @@ def return_device(tx: Connection, node: str, device: str) -> int:
     _known(tx, node)
     for index in node_devices.return_to_use(tx, node, device):
         return index
-    raise lifecycle.Conflict(f"device {device[:80]} of node {node} is not out of use for a fault: see `yard nodes`")
+    raise lifecycle.Conflict(
+        TranslatableText(
+            "device-in-use",
+            "device {device} of node {node} is not out of use for a fault: see `yard nodes`",
+            device=device[:80],
+            node=node,
+        )
+    )
 
 
 def stop_jobs(tx: Connection, node: str, actor: str | None, now: int) -> list[JobId]:
@@ -96,7 +104,9 @@ def declare_dead(tx: Connection, node: str, actor: str, now: int) -> list[JobId]
     row = _known(tx, node)
     unseen = _unseen(tx, node)
     if not row.unreachable and not unseen:
-        raise lifecycle.Conflict(f"node {node} is heard: drain it, or cancel its jobs")
+        raise lifecycle.Conflict(
+            TranslatableText("node-heard", "node {node} is heard: drain it, or cancel its jobs", node=node)
+        )
     why = f"{actor} says that node {node} is gone"
     for attempt_id in unseen:
         lifecycle.lock_attempt(tx, attempt_id)  # all before the first ends, as in `heartbeats.record`

@@ -42,7 +42,7 @@ class ReservedResources:
 
 def conflict(
     new: ReservedResources, existing: Sequence[ReservedResources], devices: Mapping[str, int]
-) -> tuple[str, str] | None:
+) -> tuple[str, TranslatableText] | None:
     """Return the field of a new reservation that conflicts with existing ones, and what is free; None if it fits.
 
     `devices` holds the number of devices of each node. Only where a reservation begins can there be too many.
@@ -50,7 +50,7 @@ def conflict(
     others = [resources for resources in existing if resources.overlaps(new)]
     for other in others:
         if taken := sorted(other.nodes & new.nodes):
-            return "nodes", f"{', '.join(taken)} {_be(taken)} reserved for {other.name!r} {_span(other)}"
+            return "nodes", _reserved(taken, other)
     moments = [max(new.starts_us, resources.starts_us) for resources in (new, *others)]
     free = min(
         _left(devices, [resources for resources in others if resources.starts_us <= at < resources.ends_us])
@@ -59,8 +59,16 @@ def conflict(
     wanted = new.gpus + sum(devices[node] for node in new.nodes)
     if wanted <= free:
         return None
-    what = f"{max(0, free)} of {sum(devices.values())} GPUs are free of reservations {_span(new)}"
-    return ("nodes" if new.nodes else "gpus"), f"{wanted} are asked for, and {what}"
+    start, end = _span(new)
+    return ("nodes" if new.nodes else "gpus"), TranslatableText(
+        "reserve-fewer",
+        "{wanted} are asked for, and {free} of {all} GPUs are free of reservations from {start} to {end}",
+        wanted=wanted,
+        free=max(0, free),
+        all=sum(devices.values()),
+        start=start,
+        end=end,
+    )
 
 
 def _left(devices: Mapping[str, int], existing: Iterable[ReservedResources]) -> int:
@@ -68,13 +76,29 @@ def _left(devices: Mapping[str, int], existing: Iterable[ReservedResources]) -> 
     return sum(devices.values()) - taken
 
 
-def _be(names: Sequence[str]) -> str:
-    return "is" if len(names) == 1 else "are"
+def _reserved(nodes: Sequence[str], by: ReservedResources) -> TranslatableText:
+    start, end = _span(by)
+    if len(nodes) == 1:
+        return TranslatableText(
+            "node-reserved",
+            "{node} is reserved for {name!r} from {start} to {end}",
+            node=nodes[0],
+            name=by.name,
+            start=start,
+            end=end,
+        )
+    return TranslatableText(
+        "nodes-reserved",
+        "{nodes} are reserved for {name!r} from {start} to {end}",
+        nodes=tuple(nodes),
+        name=by.name,
+        start=start,
+        end=end,
+    )
 
 
-def _span(resources: ReservedResources) -> str:
-    start, end = (times.words(moment(at_us)) for at_us in (resources.starts_us, resources.ends_us))
-    return f"from {start} to {end}"
+def _span(resources: ReservedResources) -> tuple[str, str]:
+    return times.words(moment(resources.starts_us)), times.words(moment(resources.ends_us))
 
 
 def create(db: Database, caller: Caller, new: sharing.NewReservation, now: int) -> sharing.Reservation:
@@ -138,7 +162,14 @@ def _values(
     )
     if found := conflict(resources, _others(tx, now, old), devices):
         field, why = found
-        raise field_problem(field, f"{why}: ask for less, or take another time (`yard reservations` shows them)")
+        raise field_problem(
+            field,
+            TranslatableText(
+                "reservations-conflict",
+                "{why}: ask for less, or take another time (`yard reservations` shows them)",
+                why=why,
+            ),
+        )
     return {
         "name": new.name,
         "maintenance": new.maintenance,

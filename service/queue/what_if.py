@@ -37,6 +37,7 @@ from torchyard.export.history import ReservationRow, TraceRow
 from torchyard.files import policies
 from torchyard.spec.policy import Policy
 from torchyard.states import JOB_FINAL
+from torchyard.translatable import TranslatableText
 
 LONGEST_S = 60
 #: The newest of more jobs are played.
@@ -96,10 +97,19 @@ def play(db: Database, asked: WhatIf, now: int) -> WhatIfAnswer:
     with db.read() as tx:
         setting = _setting(tx, now - asked.weeks * _WEEK_US, now)
     if not setting.fitting:
-        came = f"no job with GPUs that came in the last {asked.weeks} weeks and fits on the nodes has ended"
-        raise field_problem("weeks", f"{came}: take more")
+        raise field_problem(
+            "weeks",
+            TranslatableText(
+                "what-if-nothing",
+                "no job with GPUs that came in the last {weeks} weeks and fits on the nodes has ended: take more",
+                weeks=asked.weeks,
+            ),
+        )
     if not _turn.acquire(blocking=False):
-        raise ProblemError("unavailable", "Another change is played at the moment: try again in a minute.")
+        raise ProblemError(
+            "unavailable",
+            TranslatableText("what-if-busy", "Another change is played at the moment: try again in a minute."),
+        )
     try:
         before, after = _simulate(setting, asked)
     finally:
@@ -196,11 +206,15 @@ def _output(command: Sequence[str]) -> str:
             out, errors = process.communicate(timeout=LONGEST_S)
         except subprocess.TimeoutExpired as slow:
             os.killpg(process.pid, signal.SIGKILL)
-            words = f"weeks: to play them takes longer than {LONGEST_S} s: take fewer."
+            words = TranslatableText(
+                "what-if-long", "weeks: to play them takes longer than {longest} s: take fewer.", longest=LONGEST_S
+            )
             raise ProblemError("unavailable", words) from slow
     if process.returncode:
         _log.error("the simulator failed: %s", errors)
-        raise ProblemError("internal", "The simulator failed: see the service's log.")
+        raise ProblemError(
+            "internal", TranslatableText("simulator-failed", "The simulator failed: see the service's log.")
+        )
     return out
 
 

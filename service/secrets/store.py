@@ -18,6 +18,7 @@ from service.secrets.key_file import KeyFile, KeyFileError
 from torchyard import api
 from torchyard.ids import new_id
 from torchyard.spec.secrets import check_secret_name
+from torchyard.translatable import TranslatableText, of_error
 
 logger = logging.getLogger(__name__)
 
@@ -127,7 +128,7 @@ def _check_name(name: str) -> None:
     try:
         check_secret_name(name)
     except ValueError as error:
-        raise field_problem("name", str(error)) from error
+        raise field_problem("name", of_error(error)) from error
 
 
 def _owned(tx: Connection, caller: Caller, name: str, project: str | None) -> ColumnElement[bool]:
@@ -135,7 +136,14 @@ def _owned(tx: Connection, caller: Caller, name: str, project: str | None) -> Co
     if project is None:
         return and_(Secret.user_id == caller.user_id, Secret.name == name)
     if not caller.admin:
-        raise ProblemError("forbidden", f"project: only an administrator sets and removes secrets of {project[:80]}.")
+        raise ProblemError(
+            "forbidden",
+            TranslatableText(
+                "secrets-of-project",
+                "project: only an administrator sets and removes secrets of {project}.",
+                project=project[:80],
+            ),
+        )
     project_names.check(tx, project)
     return and_(Secret.project == project, Secret.name == name)
 
@@ -162,7 +170,10 @@ def _check_newest(tx: Connection, keys: KeyFile) -> bool:
 def _check_number(tx: Connection, caller: Caller, project: str | None) -> None:
     owner = Secret.project == project if project else Secret.user_id == caller.user_id
     if (tx.scalar(select(func.count()).select_from(Secret).where(owner)) or 0) >= MAX_SECRETS:
-        raise ProblemError("conflict", f"There are {MAX_SECRETS} secrets already: remove some first.")
+        raise ProblemError(
+            "conflict",
+            TranslatableText("many-secrets", "There are {most} secrets already: remove some first.", most=MAX_SECRETS),
+        )
 
 
 def _scope(project: str | None) -> dict[str, str]:

@@ -19,7 +19,7 @@ from service.infra.etags import Tagged, etag, names
 from service.telemetry import rollups
 from service.telemetry.blocks import Axis, bucketed
 from service.telemetry.rollups import ALL, LINES, NONE, Rows, SeriesBlocks, Within
-from service.telemetry.series import MetricsCursor, Points, join, last_steps, thin
+from service.telemetry.series import CURSOR_WITH_RANGE, NO_CURSOR, MetricsCursor, Points, join, last_steps, thin
 from torchyard import api
 from torchyard.ids import AttemptId, JobId
 
@@ -127,7 +127,7 @@ def read(tx: Connection, job_id: JobId, query: MetricsQuery) -> api.Metrics:
     series = _Series.all(tx.execute(_series(job_id)))
     newest = max((row.attempt for row in series), default=0)
     if query.since and not query.range.is_all:
-        raise field_problem("since", "goes on from the end of everything: leave it out with a range")
+        raise field_problem("since", CURSOR_WITH_RANGE)
     known, until = _cursor(query.since), _cursor(query.until)
     newest = newest if until is None else until.attempt
     reset = known is None or known.attempt != newest
@@ -245,9 +245,7 @@ def _cursor(text: str | None) -> MetricsCursor | None:
     try:
         return MetricsCursor.parse(text) if text else None
     except ValueError as error:
-        raise field_problem(
-            "since", "must be the cursor of an earlier answer: leave it out to get everything"
-        ) from error
+        raise field_problem("since", NO_CURSOR) from error
 
 
 def _series(job_id: JobId) -> Any:

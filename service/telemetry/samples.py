@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Connection, Float, and_, cast, func, selec
 from service.db.engine import Database
 from service.db.models import Attempt, Job, Node, Sample
 from service.errors import field_problem, not_found
-from service.telemetry.series import Points, thin
+from service.telemetry.series import CURSOR_WITH_RANGE, NO_CURSOR, Points, thin
 from torchyard import api
 from torchyard.ids import JobId
 from torchyard.numbers import INT64
@@ -48,7 +48,7 @@ def of_job(db: Database, job_id: JobId, query: SamplesQuery) -> api.Metrics:
     Of a job that has run on several nodes, each name begins with its node's.
     """
     if query.since and not query.is_all:
-        raise field_problem("since", "goes on from the end of everything: leave it out with a range")
+        raise field_problem("since", CURSOR_WITH_RANGE)
     attempts = select(Attempt.id).where(Attempt.job_id == job_id)
     with db.read() as tx:
         if tx.scalar(select(Job.id).where(Job.id == job_id)) is None:
@@ -158,7 +158,7 @@ def _moment(text: str | None) -> int:
     if text is None:
         return -1
     if not text.isdecimal() or len(text) > 18:
-        raise field_problem("since", "must be the cursor of an earlier answer: leave it out to get everything")
+        raise field_problem("since", NO_CURSOR)
     return int(text)
 
 

@@ -11,8 +11,14 @@ from numpy.typing import NDArray
 from service.db.special_values import SPECIAL_VALUES
 from torchyard import api
 from torchyard.numbers import INT64
+from torchyard.translatable import TranslatableText
 
 NOTHING_COUNTS = INT64.start - 1
+#: Refusals of a cursor, of metrics and of samples: with a range, and of one that nobody was given.
+CURSOR_WITH_RANGE = TranslatableText(
+    "cursor-with-range", "goes on from the end of everything: leave it out with a range"
+)
+NO_CURSOR = TranslatableText("no-cursor", "must be the cursor of an earlier answer: leave it out to get everything")
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -10,13 +10,14 @@ from service.api.auth import context, requires
 from service.api.routes.refs import JobRef, NodePath, Reader
 from service.api.routes.router import api_router
 from service.context import Context
-from service.errors import field_problem
+from service.errors import ProblemError, field_problem
 from service.identity.callers import Caller
 from service.jobs import extremes, queries
 from service.telemetry import curves, metrics, samples
 from service.telemetry.blocks import Axis
 from torchyard import api
 from torchyard.ids import JobId
+from torchyard.translatable import TranslatableText
 
 #: Jobs and metrics of one answer at most.
 MAX_JOBS = 200
@@ -149,12 +150,17 @@ def ends_of_jobs(ctx: Ctx, caller: Reader, jobs: Jobs, names: Names) -> Response
 def _ids(ctx: Context, caller: Caller, jobs: str) -> list[JobId]:
     refs = [ref for ref in dict.fromkeys(map(str.strip, jobs.split(","))) if ref]
     if len(refs) > MAX_JOBS:
-        raise field_problem("jobs", f"{len(refs)} are too many: ask for {MAX_JOBS} at most")
+        raise _too_many("jobs", len(refs), MAX_JOBS)
     return [queries.find_owner(ctx.db, caller, ref).id for ref in refs]
 
 
 def _wanted(names: list[str], most: int) -> frozenset[str]:
     wanted = frozenset(name for part in names for name in part.split(",") if name)
     if len(wanted) > most:
-        raise field_problem("names", f"{len(wanted)} are too many: ask for {most} at most")
+        raise _too_many("names", len(wanted), most)
     return wanted
+
+
+def _too_many(field: str, count: int, most: int) -> ProblemError:
+    words = TranslatableText("ask-fewer", "{count} are too many: ask for {most} at most", count=count, most=most)
+    return field_problem(field, words)

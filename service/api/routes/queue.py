@@ -15,6 +15,7 @@ from service.infra.etags import etag
 from service.queue import attention, overview
 from service.queue import calibration as accuracy
 from torchyard import api
+from torchyard.translatable import TranslatableText
 
 router = api_router("queue")
 Ctx = Annotated[Context, Depends(context)]
@@ -67,5 +68,5 @@ def _place(cursor: str | None) -> int:
     if cursor is None:
         return 0
     if not cursor.isdecimal():
-        raise field_problem("cursor", "give the `next` of the page before")
+        raise field_problem("cursor", TranslatableText("queue-cursor", "give the `next` of the page before"))
     return int(cursor)

@@ -161,7 +161,7 @@ def sign_out(request: Request, response: Response, caller: Reader, ctx: Ctx) -> 
 @router.post("/codes", status_code=201, response_model=api.SignInCode)
 def make_code(caller: Reader, ctx: Ctx) -> Response:
     """Make a code for a login link of one's own. It counts once and for five minutes."""
-    roles.refuse_service_account(caller, "signs in nowhere")
+    roles.refuse_service_account(caller, TranslatableText("signs-in-nowhere", "signs in nowhere"))
     now = ctx.now_us()
     code = sign_in_codes.make(ctx.db, caller.user_id, caller.token_id, now)
     return answer(api.SignInCode(code=code, expires_at=moment(now + sign_in_codes.CODE_S * 1_000_000)), status=201)

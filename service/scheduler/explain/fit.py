@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from service.scheduler.explain.lack import Lack, lack_of
 from service.scheduler.model.nodes import NodeInfo, ResourceRequest
 from service.scheduler.policy.placement import sorts
+from torchyard.translatable import TranslatableText
 
 
 def never_fits(resources: ResourceRequest, infos: Sequence[NodeInfo], nodes: int = 1) -> list[str]:
@@ -26,14 +27,23 @@ def lacks(resources: ResourceRequest, infos: Sequence[NodeInfo], nodes: int = 1)
 
 
 def _of_node(node: str, lack: Lack) -> Lack:
-    return Lack(words=f"node {node} {lack.words}", params={"node": node, **lack.params})
+    words = TranslatableText("lacking-node", "node {node} {lack}", node=node, lack=lack.words)
+    return Lack(words=words, params={"node": node, **lack.params})
 
 
 def _too_few(able: Sequence[NodeInfo], resources: ResourceRequest, nodes: int) -> Lack:
     same = sorts(able, resources)
-    found = " and ".join(f"{len(one)} with {one[0].word}" for one in same) if len(same) > 1 else str(len(able))
-    words = f"the job needs {nodes} nodes of one sort, and only {found} could hold a part of it"
+    words = TranslatableText(
+        "few-nodes",
+        "the job needs {needed} nodes of one sort, and only {found} could hold a part of it",
+        needed=nodes,
+        found=_by_sort(len(same[0]), len(same[1])) if len(same) > 1 else len(able),
+    )
     return Lack(words=words, params={"lack": "nodes", "needed": nodes, "found": max(map(len, same), default=0)})
+
+
+def _by_sort(gpus: int, slots: int) -> TranslatableText:
+    return TranslatableText("nodes-by-sort", "{gpus} with GPUs and {slots} with CPU slots", gpus=gpus, slots=slots)
 
 
 def enough(infos: Sequence[NodeInfo], resources: ResourceRequest, nodes: int) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 from service.scheduler.model.nodes import NodeInfo, ResourceRequest
 from torchyard.quantities import format_size
+from torchyard.translatable import TranslatableText
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -20,51 +21,81 @@ class Lack:
 def lack_of(info: NodeInfo, resources: ResourceRequest) -> Lack | None:
     """Return why the job does not fit on the node even when it is empty; None if it would fit."""
     if info.name in resources.excluded_nodes:
-        return Lack(words="runs no jobs of this user, for want of a UNIX account", params={"lack": "account"})
+        words = TranslatableText("lacks-account", "runs no jobs of this user, for want of a UNIX account")
+        return Lack(words=words, params={"lack": "account"})
     if lacking := _lacking_features(info, resources) or _lacking_slots(info, resources):
         return lacking
     if resources.cpus > info.cpus:
-        return _too_little("cpus", f"{info.cpus} CPU cores", info.cpus, resources.cpus)
+        words = TranslatableText(
+            "few-cores", "has {found} CPU cores, the job needs {needed}", found=info.cpus, needed=resources.cpus
+        )
+        return _too_little("cpus", words)
     if resources.memory > info.memory:
         found, needed = format_size(info.memory), format_size(resources.memory)
-        return _too_little("memory", f"{found} of memory", found, needed)
+        words = TranslatableText(
+            "little-memory", "has {found} of memory, the job needs {needed}", found=found, needed=needed
+        )
+        return _too_little("memory", words)
     return None
 
 
 def _lacking_features(info: NodeInfo, resources: ResourceRequest) -> Lack | None:
     missing = sorted(resources.labels - info.labels)
     if missing:
-        words = f"has no label {', '.join(missing)}"
+        words = TranslatableText("lacks-labels", "has no label {labels}", labels=tuple(missing))
         return Lack(words=words, params={"lack": "labels", "labels": missing})
     if resources.isolated and not info.isolates:
-        words = "cannot give a job a network of its own: its worker is not root, or too old, or the kernel refuses"
+        words = TranslatableText(
+            "lacks-network",
+            "cannot give a job a network of its own: its worker is not root, or too old, or the kernel refuses",
+        )
         return Lack(words=words, params={"lack": "network"})
     return None
 
 
 def _lacking_slots(info: NodeInfo, resources: ResourceRequest) -> Lack | None:
     if info.lacks_gpus(resources):
-        return Lack(words="has no GPUs, and NCCL needs them", params={"lack": "no-gpus"})
+        words = TranslatableText("lacks-gpus", "has no GPUs, and NCCL needs them")
+        return Lack(words=words, params={"lack": "no-gpus"})
     suitable = sum(slot.suits(resources) for slot in info.slots)
     if resources.gpus > suitable:
-        few = resources.gpus > len(info.slots)
-        what = f"{len(info.slots)} {info.word}" if few else f"{suitable} {info.word} {wanted(resources)}"
-        sort = {} if few else wanted_params(resources)
-        found = len(info.slots) if few else suitable
-        return _too_little("slots", what, found, resources.gpus, unit=info.unit, **sort)
+        if resources.gpus > len(info.slots):
+            return _too_little("slots", _few(info.unit, len(info.slots), resources.gpus), unit=info.unit)
+        words = _few_of(info.unit, suitable, resources.gpus, wanted(resources))
+        return _too_little("slots", words, unit=info.unit, **wanted_params(resources))
     return None
 
 
-def _too_little(lack: str, what: str, found: float | str, needed: float | str, **more: str) -> Lack:
-    words = f"has {what}, the job needs {needed}"
+def _few(unit: str, found: int, needed: int) -> TranslatableText:
+    if unit == "gpu":
+        return TranslatableText("few-gpus", "has {found} GPUs, the job needs {needed}", found=found, needed=needed)
+    return TranslatableText("few-slots", "has {found} CPU slots, the job needs {needed}", found=found, needed=needed)
+
+
+def _few_of(unit: str, found: int, needed: int, sort: str) -> TranslatableText:
+    if unit == "gpu":
+        return TranslatableText(
+            "few-gpus-of", "has {found} GPUs {sort}, the job needs {needed}", found=found, sort=sort, needed=needed
+        )
+    return TranslatableText(
+        "few-slots-of", "has {found} CPU slots {sort}, the job needs {needed}", found=found, sort=sort, needed=needed
+    )
+
+
+def _too_little(lack: str, words: TranslatableText, **more: str) -> Lack:
+    found, needed = words.params["found"], words.params["needed"]
     return Lack(words=words, params={"lack": lack, "found": found, "needed": needed, **more})
 
 
 def wanted(resources: ResourceRequest) -> str:
     """Return the type of GPU that a job asks for, in words; empty if any will do."""
     least = max(resources.gpu_memory_min, resources.gpu_share)
-    words = [f"of type {resources.gpu_type}"] if resources.gpu_type else []
-    return " ".join([*words, *([f"with at least {format_size(least)}"] if least else [])])
+    model, memory = resources.gpu_type, format_size(least)
+    if model and least:
+        return TranslatableText("gpu-type-memory", "of type {type} with at least {memory}", type=model, memory=memory)
+    if model:
+        return TranslatableText("gpu-type", "of type {type}", type=model)
+    return TranslatableText("gpu-memory", "with at least {memory}", memory=memory) if least else ""
 
 
 def wanted_params(resources: ResourceRequest) -> dict[str, str]:

@@ -11,14 +11,31 @@ OF_SPECS = ["torchyard/spec", "torchyard/recipe", "torchyard/quantities.py", "to
 
 #: What people are refused with who act in the dashboard: the argument that is the message.
 OF_ACTIONS = [
+    "service/accounting/policy_settings.py",
+    "service/accounting/usage_report.py",
     "service/api/auth.py",
+    "service/artifacts/discard.py",
+    "service/identity/oidc.py",
+    "service/identity/projects.py",
+    "service/identity/roles.py",
     "service/identity/sessions.py",
+    "service/identity/sign_in_limits.py",
     "service/identity/tokens.py",
+    "service/identity/unix_sign_in.py",
+    "service/identity/users.py",
     "service/jobs/change.py",
     "service/jobs/group_actions.py",
+    "service/jobs/planning.py",
     "service/jobs/shared_links.py",
     "service/jobs/versions.py",
+    "service/lifecycle/dependencies.py",
     "service/lifecycle/stop.py",
+    "service/nodes/invitations.py",
+    "service/nodes/maintenance.py",
+    "service/nodes/registration.py",
+    "service/nodes/reservations.py",
+    "service/queue/what_if.py",
+    "service/secrets/store.py",
 ]
 ARGUMENTS = {"ProblemError": 1, "field_problem": 1, "Conflict": 0}
 

@@ -1,5 +1,7 @@
+from typing import Any
+
 from torchyard.api import FieldProblem
-from torchyard.translatable import TranslatableText, of_error, parts, placeholders
+from torchyard.translatable import TranslatableText, joined, of_error, parts, placeholders
 
 SMALL = TranslatableText("at-least", "{given!r} is too small: the least is {ge}", given="-1", ge=0)
 
@@ -24,6 +26,19 @@ def test_a_wrong_field_has_the_parts_of_its_message() -> None:
     assert read == problem
     assert read.code == "or-never"
     assert FieldProblem(field="name", message="wrong").code is None
+
+
+def test_sentences_are_one_message_that_nests_little() -> None:
+    many = [TranslatableText("lacks", "{node} has none", node=str(number)) for number in range(1000)]
+    message = joined(many)
+    assert message == "; ".join(many)
+    assert joined(many[:1]) is many[0]
+    assert deepest(parts(message)) == 11
+    assert FieldProblem(field="resources", message=message).code == "sentences"
+
+
+def deepest(part: dict[str, Any]) -> int:
+    return 1 + max((deepest(each) for each in part["params"].values() if isinstance(each, dict)), default=0)
 
 
 def test_an_error_gives_back_the_message_that_it_was_made_with() -> None:

@@ -1,4 +1,5 @@
 import { problemIn, type ProblemWords } from "../lib/problems";
+import { accounts, fit, sharing } from "./zh-CN.problems.nodes";
 import { recipes, specs, sweeps } from "./zh-CN.problems.specs";
 
 /** By the end of a problem's type. */
@@ -90,6 +91,7 @@ const absent = {
   "no-committed-snapshot": "没有已提交的快照“{name}”。",
   "no-file": "没有文件“{name}”。",
   "no-file-of-hash": "快照的清单中没有此哈希值的文件：“{sha256}”。",
+  "no-member": "项目 {project} 没有名为“{user}”的成员。",
   "no-job": "没有作业“{name}”。",
   "no-node": "没有节点“{name}”。",
   "no-project": "没有项目“{name}”。",
@@ -133,6 +135,11 @@ const access = {
   "viewer-service-account": "{name} 是项目 {own} 的服务账户，在项目 {project} 中的角色是 viewer：不能在那里更改任何内容。",
   "other-users-job": "这是其他用户的作业：只有其所有者或管理员（全局或该项目的）可以更改。",
   "needs-administrator": "这需要管理员角色（全局或项目 {project} 的）；您在该项目中的角色是 {role}。",
+  "service-account-may-not": "{name} 是服务账户：它{what}；由管理员来做。",
+  "makes-no-tokens": "不能创建令牌",
+  "signs-in-nowhere": "不在任何地方登录",
+  "secrets-of-project": "project：只有管理员可以设置和移除 {project} 的密钥。",
+  "many-secrets": "已有 {most} 个密钥：请先移除一些。",
   urgent: "urgent 需要 admin 权限：请取 high",
 };
 
@@ -141,6 +148,10 @@ const people = {
   "user-exists": "name：已有用户 {name}：请换一个名称。",
   "user-deactivated": "{name} 已停用：`yard users set {name} --active` 可重新启用",
   "service-account-role": "服务账户在其项目中只能是 member 或 viewer，不能是管理员",
+  "service-account-set-role": "{name} 是服务账户：用 `yard projects members add {project} {name} --role ROLE` 设置它在其项目中的角色",
+  "service-account-stays": "user：{user} 是此项目的服务账户：用 `yard users remove {user}` 终止它。",
+  "service-account-elsewhere": "{name} 是项目 {project} 的服务账户：它不能加入其他项目",
+  "only-administrator": "{name} 是唯一的管理员：请先让另一人成为管理员（`yard users set NAME --admin`）",
   "role-and-admin": "{role} 与 admin 矛盾：请只给出一个",
   "unix-root": "不以 root 身份代人运行作业：请为其创建账户，再填写该账户",
   "project-exists": "name：已有项目 {name}。",
@@ -176,6 +187,18 @@ const changes = {
   "code-discarded": "此作业的代码已被丢弃：请从其文件夹重新提交",
   "code-absent": "您没有快照 {code}：请用 POST /snapshots 上传",
   "code-incomplete": "快照 {code} 不完整：请上传缺少的部分，再提交它",
+  "discard-not-over": "作业 {number} 的状态是“{state}”：请先取消它，或等它结束",
+  "discard-arriving": "作业 {number} 的文件仍在从其节点传来：请一分钟后再试",
+  "discard-compared": "其搜索的其他试验要与作业 {number} 比较：请等它们结束",
+  "discard-started-from": "有一个尚未结束的作业从作业 {number} 的检查点启动：请取消那个作业，或等它有自己的检查点",
+  "discard-carried-from": "有一个尚未结束的作业以作业 {number} 的文件开始：请取消那个作业，或等它结束",
+  "after-too-many": "{trials} 个作业各等待 {each} 个，太多了：请等待一个本身在等它们的作业",
+  "after-unknown": "没有作业或搜索 {ref}：请用 `yard ls` 中的编号或 id",
+  "after-failed": "作业 {number} 已失败，因此这个作业永远不会启动：请重新运行那个作业并指定新的作业，或写 when: end，或去掉 after",
+  "after-cancelled": "作业 {number} 已被取消，因此这个作业永远不会启动：请重新运行那个作业并指定新的作业，或写 when: end，或去掉 after",
+  "sweep-resources": "一次搜索中最多申请 {most} 种不同的资源",
+  "link-live": "live 原样使用文件夹及其中的一切：请去掉 link",
+  "link-root": "link 需要它：节点上的绝对路径文件夹，link 的路径都在其下，例如 /home/me/project（`yard submit` 会填写）",
   "in-the-past": "已经过去：要立即开始，请省略",
   "ends-before": "必须晚于 starts_at，且晚于现在",
   "reserved-for": "请给出用户或项目，或写 maintenance: true",
@@ -199,6 +222,16 @@ const signIn = {
   "sign-in-unknown": "这里没有用户 {name}：请管理员用 `yard users add {name}` 添加。",
   "sign-in-inactive": "{name} 已停用或是服务账户：不能登录。",
   "sign-in-deactivated": "{name} 已停用：请管理员恢复。",
+  "provider-issuer": "身份提供方自称 {issuer}：请将 TORCHYARD_OIDC_ISSUER 设为它。",
+  "unix-account-of-nobody": "这里没有用户使用 UNIX 账户 {account}：请管理员用 `yard users add {account} --unix-user {account}` 添加。",
+  "unix-account-shared": "{names} 共用 UNIX 账户 {account}，无法据此区分：请使用令牌。",
+  "unix-account-other": "用户 {name} 使用另一 UNIX 账户 {other}：可用 `yard users set` 更改。",
+  "unix-account-no-person": "{account} 不是个人的账户：请管理员为它添加用户。",
+  "too-many-failed": "{what}失败次数过多（{source}）：请等待 {seconds} 秒再试。",
+  "sign-ins": "登录",
+  "public-links": "公开链接",
+  "from-this-address": "来自此地址",
+  "from-many-addresses": "来自多个地址，包括此地址",
   "sign-in-refused": "登录被拒绝：{reason}。请重新开始。",
   "unix-sign-in-off": "这里不能用 UNIX 账户登录：请管理员为您创建令牌。",
   "root-sign-in": "只有 TORCHYARD_UNIX_ADMINISTRATORS 中列出 root 时，root 才能在此登录。",
@@ -209,6 +242,12 @@ const lists = {
   "list-cursor": "不是此列表给出过的：请省略并从头开始",
   "list-order": "没有 {text} 这种顺序：请取以下之一：{known}；前面加减号表示从大到小",
   "metric-filter": "{text} 不是指标与有限数的比较：请写成 val/accuracy>0.9，或用 max:val/accuracy>0.9 取最大值",
+  "cursor-with-range": "用于从全部内容的末尾继续：给出范围时请省略",
+  "no-cursor": "必须是先前回答中的游标：要取得全部内容，请省略",
+  "queue-cursor": "请给出上一页的 `next`",
+  "ask-fewer": "{count} 个太多：最多 {most} 个",
+  "no-week": "“{text}”不是 ISO 周：请写成 2026-W47",
+  "days-reversed": "{first} 晚于 {last}：请先写较早的日期",
   "sweep-metric": "此搜索没有指定指标：请说明按哪个指标比较试验",
 };
 
@@ -225,7 +264,7 @@ export const words: ProblemWords = {
   titles,
   messages: {
     ...values, ...bodies, ...specs, ...sweeps, ...recipes, ...absent, ...access, ...people, ...changes,
-    ...signIn, ...lists, ...service,
+    ...fit, ...accounts, ...sharing, ...signIn, ...lists, ...service,
   },
 };
 

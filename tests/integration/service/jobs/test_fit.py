@@ -56,6 +56,14 @@ def test_a_backend_counts_the_gpus_of_one_node_alone(db: Database) -> None:
         assert fit.check(tx, wide.model_copy(update={"recipe": None})) == []
     told = "node gpus has 1 GPUs, the job needs 4; node slots has no GPUs, and NCCL needs them"
     assert told in str(caught.value.detail)
+    (error,) = caught.value.errors
+    assert error.code == "sentences"
+    first = error.model_dump()["params"]["first"]
+    assert (first["code"], first["params"]["node"], first["params"]["lack"]["code"]) == (
+        "lacking-node",
+        "gpus",
+        "few-gpus",
+    )
 
 
 def test_a_network_of_its_own_is_refused_where_no_node_can_give_one(db: Database) -> None:
