@@ -12,6 +12,7 @@ from service.db.records.record import Record
 from service.errors import ProblemError, field_problem
 from service.secrets.key_file import KeyFile
 from torchyard.ids import JobId
+from torchyard.translatable import TranslatableText, joined
 
 #: Members who may submit to the project: viewers have no use of what is its jobs'.
 _WORKS = ProjectMember.role != "viewer"
@@ -47,8 +48,8 @@ def check(tx: Connection, named: NamedSecrets) -> None:
     unknown = [name for name in named.names if name not in found]
     if not unknown:
         return
-    known = f"; there are {', '.join(sorted(found)[:20])}" if found else ""
-    raise field_problem("secrets", f"{_absent(unknown, named.project)}: {_mend(unknown)}{known}")
+    known = [TranslatableText("secrets-known", "there are {names}", names=tuple(sorted(found)[:20]))] if found else []
+    raise field_problem("secrets", joined([absent(unknown, named.project), *known]))
 
 
 def missing(tx: Connection, jobs: Mapping[JobId, NamedSecrets]) -> dict[JobId, tuple[str, ...]]:
@@ -85,18 +86,30 @@ def give(tx: Connection, keys: KeyFile, named: NamedSecrets, job: JobId, now: in
     return given
 
 
-def absent(names: Sequence[str], project: str) -> str:
+def absent(names: Sequence[str], project: str) -> TranslatableText:
     """Return the sentence about secrets that a job names and that do not exist, with the mend."""
-    return f"{_absent(names, project)}: {_mend(names)}"
+    if len(names) == 1:
+        return TranslatableText(
+            "secret-absent",
+            "there is no secret {name} of the job's owner or of project {project}: `yard secrets set {name}` adds it",
+            name=names[0],
+            project=project,
+        )
+    return TranslatableText(
+        "secrets-absent",
+        "there are no secrets {names} of the job's owner or of project {project}: {commands} add them",
+        names=tuple(names),
+        project=project,
+        commands=_setting(names),
+    )
 
 
-def _absent(names: Sequence[str], project: str) -> str:
-    is_or_are = "is no secret" if len(names) == 1 else "are no secrets"
-    return f"there {is_or_are} {', '.join(names)} of the job's owner or of project {project}"
-
-
-def _mend(names: Sequence[str]) -> str:
-    return f"{' and '.join(f'`yard secrets set {name}`' for name in names)} add{'s it' if len(names) == 1 else ' them'}"
+def _setting(names: Sequence[str]) -> str:
+    """Return the commands that set secrets; by halves, as `joined`."""
+    if len(names) == 1:
+        return f"`yard secrets set {names[0]}`"
+    half = len(names) // 2
+    return TranslatableText("both", "{first} and {second}", first=_setting(names[:half]), second=_setting(names[half:]))
 
 
 def _usable(tx: Connection, user_id: str, project: str) -> dict[str, _StoredSecret]:

@@ -139,6 +139,10 @@ const access = {
   "makes-no-tokens": "不能创建令牌",
   "signs-in-nowhere": "不在任何地方登录",
   "secrets-of-project": "project：只有管理员可以设置和移除 {project} 的密钥。",
+  "secret-absent": "作业的所有者和项目 {project} 都没有密钥 {name}：可用 `yard secrets set {name}` 添加",
+  "secrets-absent": "作业的所有者和项目 {project} 都没有密钥 {names}：可用 {commands} 添加",
+  "secrets-known": "现有 {names}",
+  both: "{first}、{second}",
   "many-secrets": "已有 {most} 个密钥：请先移除一些。",
   urgent: "urgent 需要 admin 权限：请取 high",
 };
