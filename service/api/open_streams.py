@@ -9,6 +9,7 @@ from starlette.types import Receive, Scope, Send
 
 from service.errors import ProblemError
 from service.identity.callers import Caller
+from torchyard.translatable import TranslatableText
 
 
 class OpenStreams:
@@ -23,8 +24,13 @@ class OpenStreams:
         if self._open[caller.user_id] >= self._limit:
             raise ProblemError(
                 "too-many-requests",
-                f"{caller.name} has {self._limit} streams open, and a user may have no more: close some (pages of the "
-                "dashboard, followed logs), or ask an administrator for more (TORCHYARD_STREAMS_PER_USER).",
+                TranslatableText(
+                    "many-streams",
+                    "{name} has {limit} streams open, and a user may have no more: close some (pages of the "
+                    "dashboard, followed logs), or ask an administrator for more (TORCHYARD_STREAMS_PER_USER).",
+                    name=caller.name,
+                    limit=self._limit,
+                ),
             )
         self._open[caller.user_id] += 1
         return _CountedResponse(self._open, caller.user_id, events)

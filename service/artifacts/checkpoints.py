@@ -29,6 +29,7 @@ from torchyard.ids import AttemptId, JobId, new_id
 from torchyard.numbers import INT64
 from torchyard.quantities import format_size
 from torchyard.spec import CheckpointPolicy
+from torchyard.translatable import TranslatableText
 from torchyard.wire import CheckpointAnswer, CheckpointReport, FileRef, Restore
 
 MAX_FILES = 10_000
@@ -256,7 +257,11 @@ def delete(db: Database, store: BlobStore, checkpoint_id: str, caller: Caller, n
         if checkpoint_id in retention.pinned(tx, owned.job_id):
             raise ProblemError(
                 "conflict",
-                "A job that is not over would start from this checkpoint: cancel that job, or wait for its next one.",
+                TranslatableText(
+                    "checkpoint-needed",
+                    "A job that is not over would start from this checkpoint: cancel that job, or wait for its next "
+                    "one.",
+                ),
             )
         hashes = retention.mark_deleted(tx, [checkpoint_id], now)
         data = {"checkpoint": checkpoint_id, "step": owned.step, "done": "deleted"}

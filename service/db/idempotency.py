@@ -8,6 +8,7 @@ from service.db.models import IdempotencyKey
 from service.errors import ProblemError, field_problem
 from torchyard.ids import JobId
 from torchyard.quantities import SECONDS
+from torchyard.translatable import TranslatableText
 
 #: After this the key may make another job.
 KEPT_US = 7 * SECONDS["d"] * 1_000_000
@@ -40,7 +41,8 @@ def find(tx: Connection, user_id: str, key: str, body_sha256: str, now: int) -> 
         return None
     if row.body_sha256 != body_sha256:
         raise ProblemError(
-            "idempotency-mismatch", "This Idempotency-Key has made another job: take a new key for a new job."
+            "idempotency-mismatch",
+            TranslatableText("key-used", "This Idempotency-Key has made another job: take a new key for a new job."),
         )
     return JobId(row.job_id)
 

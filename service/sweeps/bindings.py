@@ -9,6 +9,7 @@ from service.errors import invalid
 from torchyard.api import FieldProblem
 from torchyard.spec import JobSpec
 from torchyard.spec.sweeps import Value, written
+from torchyard.translatable import TranslatableText, joined
 
 Path = tuple[str, ...]
 #: ``{lr}`` is a parameter's place, ``{{lr}}`` stands for ``{lr}`` itself; all other braces mean nothing.
@@ -56,7 +57,9 @@ class ParameterBindings:
         if len(path) == 1 and name not in self._data:
             return self._find_in_recipe(name)
         if path[0] in SHARED:
-            return f"{path[0]} belongs to all trials together: vary something else"
+            return TranslatableText(
+                "sweep-shared", "{field} belongs to all trials together: vary something else", field=path[0]
+            )
         return path if self._exists(path, names) else self._missing(path)
 
     def _find_in_recipe(self, name: str) -> Path | str:
@@ -121,15 +124,22 @@ def _problem(name: str, message: str) -> FieldProblem:
 
 
 def _stranger(name: str) -> FieldProblem:
-    message = (
-        f"{{{name}}} is no parameter: add it to sweep.parameters, or write {{{{{name}}}}} for the braces themselves"
+    message = TranslatableText(
+        "no-parameter",
+        "{{{name}}} is no parameter: add it to sweep.parameters, or write {{{{{name}}}}} for the braces themselves",
+        name=name,
     )
     return FieldProblem(field="command", message=message)
 
 
 def _not_in_braces(name: str, in_braces: frozenset[str]) -> str:
-    stands = f"; there is {', '.join(f'{{{each}}}' for each in sorted(in_braces))}" if in_braces else ""
-    return f"stands nowhere in the command: write {{{name}}} in an argument, or name a path into the spec{stands}"
+    nowhere = TranslatableText(
+        "not-in-braces",
+        "stands nowhere in the command: write {{{name}}} in an argument, or name a path into the spec",
+        name=name,
+    )
+    stands = tuple(f"{{{each}}}" for each in sorted(in_braces))
+    return joined([nowhere, *([TranslatableText("in-braces", "there is {names}", names=stands)] if stands else [])])
 
 
 def _near(name: str, known: Iterable[str]) -> str:

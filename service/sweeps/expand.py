@@ -11,8 +11,9 @@ from service.errors import ProblemError, field_problems, invalid
 from service.sweeps import sampling
 from service.sweeps.bindings import ParameterBindings
 from torchyard.api import FieldProblem
-from torchyard.spec import MAX_NAME, JobSpec
+from torchyard.spec import MAX_NAME, JobSpec, error_messages
 from torchyard.spec.sweeps import ENVIRONMENT, Value, written
+from torchyard.translatable import TranslatableText
 
 #: Wrong fields of one trial that are named.
 MAX_COMPLAINTS = 10
@@ -58,7 +59,9 @@ def _refused(
     words = field_problems(errors, JobSpec)
     return invalid(
         [
-            _complaint(number, parameters, _blamed(bindings, each["loc"]), problem)
+            _complaint(
+                number, parameters, _blamed(bindings, each["loc"]), problem.field, error_messages.message(each, JobSpec)
+            )
             for each, problem in zip(errors, words, strict=True)
         ]
     )
@@ -75,10 +78,19 @@ def _is_along(path: tuple[str, ...], where: tuple[Any, ...]) -> bool:
     return all(part in rest for part in path)
 
 
-def _complaint(number: int, parameters: Mapping[str, Value], blamed: str | None, problem: FieldProblem) -> FieldProblem:
+def _complaint(number: int, parameters: Mapping[str, Value], blamed: str | None, field: str, why: str) -> FieldProblem:
     if blamed is not None:
-        message = f"{written(parameters[blamed])} does not work: {problem.message}"
+        message = TranslatableText(
+            "sweep-value", "{value} does not work: {why}", value=written(parameters[blamed]), why=why
+        )
         return FieldProblem(field=f"sweep.parameters.{blamed}", message=message)
     values = ", ".join(f"{name} {written(value)}" for name, value in parameters.items())
-    message = f"trial {number} ({values}) does not work: {problem.field}: {problem.message}"
+    message = TranslatableText(
+        "sweep-trial",
+        "trial {number} ({values}) does not work: {field}: {why}",
+        number=number,
+        values=values,
+        field=field,
+        why=why,
+    )
     return FieldProblem(field="sweep.parameters", message=message)

@@ -20,6 +20,7 @@ from service.infra.times import microseconds
 from service.telemetry import log_lines, logs
 from torchyard import api
 from torchyard.spec import MAX_NODES
+from torchyard.translatable import TranslatableText
 
 router = api_router("logs", dependencies=[requires("read")])
 Ctx = Annotated[Context, Depends(context)]
@@ -116,7 +117,7 @@ def search(
 ) -> Response:
     """Search the lines of a rank's log. One answer reads 128 MiB at most: go on at `next` until it is null."""
     if not (q or errors):
-        raise field_problem("q", "is empty: say what is searched for")
+        raise field_problem("q", TranslatableText("search-empty", "is empty: say what is searched for"))
     view = logs.current(ctx.db, job_id, rank, attempt)
     words = log_lines.ERRORS if errors else (q.encode(),)
     query = log_lines.LogQuery(words=words, case=case or errors, start=offset, line=line, context=context, limit=limit)

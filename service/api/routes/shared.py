@@ -19,6 +19,7 @@ from service.jobs import shared_links
 from service.telemetry import metrics
 from torchyard import api
 from torchyard.ids import JobId
+from torchyard.translatable import TranslatableText
 
 router = api_router("shared links")
 
@@ -27,7 +28,9 @@ Submitter = Annotated[Caller, requires("submit")]
 TokenPath = Annotated[str, Path(description="Token of the link: the last part of its address.")]
 
 #: Everything that does not open looks the same: what expired or was revoked tells a stranger nothing.
-_NOT_THERE = "There is nothing at this link (any more): ask whoever gave it to you for a new one."
+_NOT_THERE = TranslatableText(
+    "link-over", "There is nothing at this link (any more): ask whoever gave it to you for a new one."
+)
 
 
 @router.get("/jobs/{job_id}/link", response_model=api.SharedLinks)
@@ -48,8 +51,11 @@ def share_job(
     if not ctx.settings.shared_links:
         raise ProblemError(
             "forbidden",
-            "There are no public links here: an administrator allows them with TORCHYARD_SHARED_LINKS=1 (shared_links "
-            "in the settings file).",
+            TranslatableText(
+                "no-public-links",
+                "There are no public links here: an administrator allows them with TORCHYARD_SHARED_LINKS=1 "
+                "(shared_links in the settings file).",
+            ),
         )
     wanted = asked or api.NewSharedLink()
     link, expires_s = shared_links.share(ctx.db, ctx.now_us, caller, job_id, wanted.expires_in, ctx.settings.visibility)

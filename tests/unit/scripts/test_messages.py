@@ -14,6 +14,8 @@ OF_ACTIONS = [
     "service/accounting/policy_settings.py",
     "service/accounting/usage_report.py",
     "service/api/auth.py",
+    "service/api/open_streams.py",
+    "service/api/routes/shared.py",
     "service/artifacts/discard.py",
     "service/identity/oidc.py",
     "service/identity/projects.py",

@@ -32,6 +32,12 @@ export const sweeps = {
   rising: "必须递增：先写较小的数，再写较大的，而不是 {smaller}, {larger}",
   "listed-twice": "{text} 列了两次：请只保留一个",
   "drawn-by-chance": "parameters.{drawn} 是随机抽取的：请用 trials 给出次数，或列出它的值",
+  "sweep-value": "{value} 不可用：{why}",
+  "sweep-trial": "试验 {number}（{values}）不可用：{field}：{why}",
+  "sweep-shared": "{field} 属于所有试验：请改变其他内容",
+  "no-parameter": "{{name}} 不是参数：请将它加入 sweep.parameters；若要写花括号本身，请写 {{{name}}}",
+  "not-in-braces": "命令中没有它：请在某个参数中写 {{name}}，或给出规格中的路径",
+  "in-braces": "现有 {names}",
   "many-trials": "共有 {combinations} 次试验，而最多 {most} 次：请少列一些值，或用 trials 从组合中随机抽取若干",
   "few-combinations": "trials 是 {trials}，但只有 {combinations} 种组合：要全部尝试，请去掉 trials",
 };
