@@ -1,3 +1,4 @@
+import { t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
 
 import { useSettings } from "../api/session";
@@ -12,7 +13,7 @@ const Jobs = later(() => import("../jobs/Jobs"), "Jobs");
 
 /** The live box: the viewer's jobs, what is wrong, who has what, and all jobs. */
 export function HomePage() {
-  useTitle("Home");
+  useTitle(t`Home`);
   const [hours, setHours] = useHours();
   const user = useSettings().data?.user.name;
   return (

@@ -82,7 +82,7 @@ const CELLS: Record<Column, Cell> = {
   progress: ({ progress, state }) => progress !== null && <Track progress={progress} moving={state === "running"} />,
   latest: ({ latest }) => headline(latest).map(([name, value]) => (
     <span key={name} className="latest" data-odd={typeof value === "string" || undefined}>
-      <span className="faint">{name}</span> {metric(value)}
+      <span className="faint">{name}</span> <span>{metric(value)}</span>
     </span>
   )),
   ran: ({ started_at: from, ended_at: to }, now) => from !== null && duration(secondsBetween(from, to, now)),

@@ -268,7 +268,7 @@ function pagesOf(lines: readonly (Line | null)[]): PageOf[] {
 function walk(event: KeyboardEvent<HTMLElement>) {
   const move = MOVES[event.key];
   const at = (event.target as Element).closest("a.job-name");
-  if (move === undefined || at === null) return;
+  if (move === undefined || (at === null && event.target !== event.currentTarget)) return;
   event.preventDefault();
   const links = [...event.currentTarget.querySelectorAll<HTMLElement>("a.job-name")]
     .sort((a, b) => indexOf(a) - indexOf(b));

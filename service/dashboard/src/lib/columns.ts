@@ -8,9 +8,9 @@ export const COLUMNS = [
   { key: "tags", label: t`Tags`, width: "minmax(70px, 0.7fr)" },
   { key: "priority", label: t`Priority`, width: "88px" },
   { key: "resources", label: "", width: "96px" },
-  { key: "progress", label: t`Progress`, width: "minmax(190px, 0.9fr)" },
+  { key: "progress", label: t`Progress`, width: "minmax(170px, 0.9fr)" },
   { key: "latest", label: t`Latest`, width: "minmax(130px, 1fr)" },
-  { key: "ran", label: t`Ran`, width: "84px" },
+  { key: "ran", label: t`Ran`, width: "112px" },
   { key: "age", label: t`Age`, width: "74px" },
 ] as const;
 
