@@ -3,6 +3,7 @@
 All submissions come through here, those of ``yard run`` and of a spec file as well as those of `torchyard.Client`.
 """
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -128,13 +129,23 @@ def _tracker_warnings(spec: JobSpec) -> list[str]:
 def _source_warnings(command: _Command) -> list[str]:
     program = launchers.read_program(command.spec, command.read)
     if program is None:
-        return []
+        return _syntax_warnings(command)
     ranked = command.spec.launcher.ranked
     return [
         *launchers.doubts(command.spec, facts.of(program)),
         *findings.in_script(program.entry, ranked=ranked),
         *replicas.notes(program),
     ]
+
+
+def _syntax_warnings(command: _Command) -> list[str]:
+    """Warn of a script that this Python cannot read; the node's may be newer."""
+    text = command.read(command.program) if command.program and commands.is_python(command.words) else None
+    error = None if text is None else source.syntax_error(text)
+    if error is None:
+        return []
+    version = ".".join(map(str, sys.version_info[:2]))
+    return [f"command: {command.program}, line {error.lineno}: {error.msg}, as Python {version} reads it"]
 
 
 def _program_warnings(command: _Command) -> list[str]:

@@ -132,6 +132,17 @@ def parse(path: str, text: str, module: str = "") -> Script | None:
         return None
 
 
+def syntax_error(text: str) -> SyntaxError | None:
+    """Return where this version of Python cannot read a text; None if it can, or fails otherwise."""
+    try:
+        ast.parse(text)
+    except SyntaxError as error:
+        return error
+    except (ValueError, RecursionError, MemoryError):
+        pass
+    return None
+
+
 @dataclass(frozen=True, kw_only=True)
 class ProgramSource:
     """The entry script and the files of its folder that it imports."""

@@ -43,3 +43,17 @@ def test_a_notebook_is_refused_with_what_runs_it(tmp_path: Path, command: list[s
     spec = JobSpec.model_validate({"command": command, "launcher": launcher, "live": str(tmp_path)})
     with pytest.raises(SpecError, match=r"nbconvert --to script play\.ipynb.*papermill play\.ipynb"):
         analyse(spec)
+
+
+@pytest.mark.parametrize(
+    ("text", "command", "told"),
+    [
+        ("import sys\ndef f(:\n", ["python", "train.py"], True),
+        ("import sys\n", ["python", "train.py"], False),
+        ("if true; then (:\n", ["./train.py"], False),
+    ],
+)
+def test_a_script_that_python_cannot_read_is_told(tmp_path: Path, text: str, command: list[str], told: bool) -> None:
+    (tmp_path / "train.py").write_text(text)
+    warnings = analyse(JobSpec.model_validate({"command": command, "live": str(tmp_path)})).warnings
+    assert any(each.startswith("command: train.py, line 2: ") for each in warnings) is told
