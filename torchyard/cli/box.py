@@ -1,7 +1,7 @@
 """``nodes``: the box, its devices and who holds them."""
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
 import typer
@@ -14,9 +14,6 @@ if TYPE_CHECKING:
 
     from torchyard.api import IdleDevices, Node, NodeDevice
     from torchyard.client.client import Client
-
-#: Names of this machine that lead every other one to itself.
-LOCAL_HOSTS: Final = ("127.0.0.1", "::1", "localhost")
 
 
 def register(app: typer.Typer) -> None:
@@ -78,6 +75,7 @@ def _drain(client: "Client", node: str, *, message: str) -> None:
 
 def _invite(node: str, expires: str, *, json: bool) -> None:
     from torchyard.api import NewInvitation
+    from torchyard.client.connection import LOOPBACK
 
     asked = common.checked(NewInvitation, {"expires_in": expires})
     with common.connect() as client:
@@ -87,7 +85,7 @@ def _invite(node: str, expires: str, *, json: bool) -> None:
         return
     common.line(f"yard worker --join {url} --name {node} --join-token {made.token}")
     common.note(f"on {node}, once and within {expires}; as root with systemd: sudo yard install with the same options")
-    if urlsplit(url).hostname in LOCAL_HOSTS:
+    if urlsplit(url).hostname in LOOPBACK:
         common.warn(f"other machines reach nothing at {url}: put the service's address in their network in its place")
 
 
