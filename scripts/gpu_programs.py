@@ -208,3 +208,38 @@ loss.item()
 print("first", time.time(), flush=True)
 dist.destroy_process_group()
 """
+
+#: A save in the background, while the weights that it saves change: what is stored are those of the save.
+SNAPSHOT = """
+import os, pathlib, torch, torchyard
+device = "cuda" if torch.cuda.is_available() else "cpu"
+width = 4096 if device == "cuda" else 256
+torch.manual_seed(0)
+model = torch.nn.Sequential(*(torch.nn.Linear(width, width) for _ in range(4))).to(device)
+run = torchyard.attach(model=model, asynchronous=True)
+run.advance()
+saved = {name: each.detach().cpu().clone() for name, each in model.state_dict().items()}
+run.save()
+with torch.no_grad():
+    for _ in range(50):
+        for each in model.parameters():
+            each.mul_(1.5)
+run.finish()
+(place,) = pathlib.Path(os.environ["TORCHYARD_ATTEMPT_DIR"]).glob("job/checkpoints/*/model.pt")
+stored = torch.load(place, weights_only=True, map_location="cpu")
+changed = all(not torch.equal(each.cpu(), saved[name]) for name, each in model.state_dict().items())
+equal = stored.keys() == saved.keys() and all(torch.equal(stored[name], each) for name, each in saved.items())
+print("stored", device, "changed since" if changed else "unchanged", "equal" if equal else "different", flush=True)
+"""
+
+#: Takes 2 GiB of the card, tells so, and then more than its share.
+CAPPED = """
+import torch, torchyard
+device = "cuda" if torch.cuda.is_available() else "cpu"
+model = torch.nn.Linear(8, 8).to(device)
+torchyard.attach(model=model)
+held = [torch.empty(2**31, dtype=torch.uint8, device=device)]
+print("holds", held[0].numel(), flush=True)
+held.append(torch.empty(2**33, dtype=torch.uint8, device=device))
+print("took", "more", flush=True)
+"""

@@ -222,6 +222,51 @@ def _used() -> int:
     return int(smi("memory.used")[0][0])
 
 
+def capped(gpu: bool) -> str:
+    """Torch gives a job that `attach` follows no more than its share of a card: an error of its own, in time."""
+    with stack(gpu, TORCHYARD_TRESPASS="stop") as yard:
+        job = spec(yard, programs.CAPPED, resources={"gpus": 1, "gpu_share": "6GiB"})
+        ended = yard.client.wait(job.id, timeout_s=60)
+        word(yard, ended, "holds")
+        check(ended.state.value == "failed" and ended.error is not None, f"{ended.state}")
+        check(ended.error.cause == "out-of-memory", str(ended.error))
+        return str(ended.error.message)[:150]
+
+
+def isolated(gpu: bool) -> str:
+    """NCCL makes its group in a network namespace that has a loopback interface alone."""
+    with stack(gpu) as yard:
+        fields = {"launcher": "torchrun", "network": "isolated", "resources": {"gpus": 1}}
+        ended = succeeded(yard, spec(yard, programs.FIRST_STEP, **fields))
+        took = float(word(yard, ended, "first").split()[1]) - ended.created_at.timestamp()
+        return f"a first step of DDP over NCCL, {took:.1f} s after submission"
+
+
+def recipe(gpu: bool) -> str:
+    """A recipe that is stopped and goes on ends with the weights of one that is not, bit for bit."""
+    given = {
+        "model": {"name": "digits_cnn"},
+        "data": "digits",
+        "epochs": 60 if gpu else 3,
+        "deterministic": True,
+        "precision": "bf16" if gpu else "fp32",
+        "strategy": "ddp",
+    }
+    with stack(gpu) as yard:
+        undisturbed = succeeded(yard, yard.client.submit({"recipe": given, "resources": {"gpus": 1}}))
+        job = yard.client.submit({"recipe": given, "resources": {"gpus": 1}})
+        until(lambda: (found := yard.client.job(job.id).progress) and found.step >= 20, what="step 20", seconds=60)
+        yard.client.cancel(job.id)
+        stopped = yard.client.wait(job.id, timeout_s=60)
+        check(stopped.state.value == "cancelled", f"it had {stopped.state.value} before it was stopped")
+        second = succeeded(yard, yard.client.rerun(job.id))
+        step = yard.client.attempts(second.id)[-1].resumed_from_step
+        check(bool(step), "it began again from the start")
+        losses = [each.latest["val/loss"] for each in (undisturbed, second)]
+        check(losses[0] == losses[1], f"val/loss {losses}")
+        return f"stopped at step {step} of {second.progress.step}: val/loss {losses[1]!r}, as undisturbed"
+
+
 def cancel(gpu: bool) -> str:
     """A job that computes and heeds no signal ends, and its memory is free."""
     with stack(gpu) as yard:
@@ -338,6 +383,9 @@ STACK_STEPS = (
     _step("stack-foreign", "a process from outside is named and waited for", foreign),
     _step("stack-idle", "a job whose card does nothing is ended, a busy one is not", idle, 200),
     _step("stack-oom", "CUDA's out of memory as a job's cause of failure", out_of_memory),
+    _step("stack-capped", "torch keeps a job that `attach` follows within its `gpu_share`", capped),
+    _step("stack-isolated", "NCCL in a network of its own", isolated),
+    _step("stack-recipe", "a deterministic recipe, stopped and continued: the same bits", recipe),
     _step("stack-cancel", "a deaf job is ended, its memory free again", cancel),
     _step("stack-assert", "a kernel that asserts is its job's fault, the card goes on", assertion),
     _step("stack-confine", "the card's file is kept from a job that has no GPU", confined),

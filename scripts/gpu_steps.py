@@ -1,5 +1,6 @@
 """The steps: each returns what it saw, in a line, or raises. `gpu` says whether there is one; some need it."""
 
+import csv
 import json
 import os
 import subprocess
@@ -173,14 +174,14 @@ def two_ranks(gpu: bool) -> str:
     return lines[0]
 
 
-def recipe(gpu: bool, sees: str = "float32", **changes: Any) -> str:
-    """Train a small recipe by the trainer at world size 1, and check what its layers' outputs were."""
+def recipe(gpu: bool, sees: str = "float32", ranks: int = 1, **changes: Any) -> str:
+    """Train a small recipe by the trainer on one device, and check what its layers' outputs were."""
     model: Any = {"name": "mlp", "hidden": [64]}
     given = {"model": model, "data": {"name": "synthetic", "samples": 256, "validation_samples": 64}, "epochs": 1}
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "recipe.json").write_text(json.dumps({**given, "strategy": "ddp", **changes}))
         (Path(folder) / "train.py").write_text(programs.RECIPE)
-        command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=1"]
+        command = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
         done = subprocess.run(
             [*command, "train.py", "recipe.json"],
             check=False,
@@ -200,6 +201,27 @@ def stall(gpu: bool) -> str:
     with box() as home:
         folder, _ = job(home, gpu, programs.STALL, launcher="python")
         return printed(folder, "stall")
+
+
+def snapshot(gpu: bool) -> str:
+    with box() as home:
+        folder, _ = job(home, gpu, programs.SNAPSHOT, launcher="python")
+        line = printed(folder, "stored")
+        check(line.split()[2:] == ["changed", "since", "equal"], line)
+        return line
+
+
+def bench(_gpu: bool) -> str:
+    """The comparison of strategies, which on one device are one."""
+    with tempfile.TemporaryDirectory() as folder:
+        words = ["--strategies", "dp", "ddp", "--devices", "1", "--batch", "64", "--out", folder]
+        counts = ["--steps", "10", "--repeats", "3", "--warm-up", "5"]
+        command = [sys.executable, "-m", "trainer.bench", *words, *counts]
+        done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=ROOT)
+        check(done.returncode == 0, f"{done.stdout[-500:]}{done.stderr[-2500:]}")
+        (row,) = csv.DictReader((Path(folder) / "strategies.csv").open())
+    check(row["strategy"] == "single", str(row))
+    return f"{float(row['samples_per_second']):.0f} samples/s"
 
 
 def report(gpu: bool) -> str:
@@ -290,6 +312,7 @@ def _recipe(sees: str = "float32", **changes: Any) -> Callable[[bool], str]:
 
 
 _CNN: Final = {"model": "digits_cnn"}
+_DP_LOSS: Final = {"name": "dp", "loss_in_model": True}
 _BF16_HOOK: Final = {"name": "ddp", "hook": "bf16"}
 #: Without a GPU a step is left out where tests of the trainer show the same on the CPU.
 STEPS: Final = (
@@ -315,6 +338,17 @@ STEPS: Final = (
     Step(
         name="fsdp-bf16", shows="fsdp in bf16", run=_recipe("bfloat16", strategy="fsdp", precision="bf16"), on_cpu=False
     ),
+    Step(name="single", shows="strategy single", run=_recipe(strategy="single"), on_cpu=False),
+    Step(name="dp", shows="DataParallel of one device", run=_recipe(strategy="dp"), on_cpu=False),
+    Step(name="dp-loss", shows="DataParallel, the loss in the model", run=_recipe(strategy=_DP_LOSS), on_cpu=False),
+    Step(
+        name="parameter-server",
+        shows="a worker on the card, its server on the CPU",
+        run=_recipe(ranks=2, strategy="parameter_server"),
+        on_cpu=False,
+    ),
+    Step(name="bench", shows="`yard bench` on one device: ResNet-50, fp32", run=bench, on_cpu=False, limit_s=200),
+    Step(name="snapshot", shows="a save in the background holds the weights of its step", run=snapshot),
     Step(name="checkpoint", shows="how long a save holds the training up", run=stall),
     Step(name="report", shows="report of device scalars waits for nothing", run=report),
     Step(

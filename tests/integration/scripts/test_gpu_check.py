@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[3]
 #: Programs of steps that run here, each with what its step looks for: forked, since each would load PyTorch anew.
 FORKED = {
     "fsdp": (programs.RECIPE, "seen cpu float32"),
+    "snapshot": (programs.SNAPSHOT, "stored cpu changed since equal"),
     "checkpoint": (programs.STALL, "stall "),
     "report": (programs.REPORT, "report "),
 }
