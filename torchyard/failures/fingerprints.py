@@ -96,8 +96,9 @@ FINGERPRINTS: tuple[Fingerprint, ...] = (
         name=OUT_OF_MEMORY,
         blame=Blame.JOB,
         pattern=_error(r"CUDA out of memory\.|CUDA error: out of memory|CUBLAS_STATUS_ALLOC_FAILED"),
-        advice="the GPU's memory was too small: take a smaller batch_size (and accumulate), mixed precision, "
-        "activation checkpointing, or a strategy that shards the model (fsdp)",
+        advice="the GPU's memory, or the job's share of it (resources.gpu_share), was too small: take a smaller "
+        "batch_size (and accumulate), mixed precision, activation checkpointing, or a strategy that shards the model "
+        "(fsdp)",
     ),
     Fingerprint(
         name="host-memory",

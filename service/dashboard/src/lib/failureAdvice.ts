@@ -14,7 +14,7 @@ const setting = "env: {CUDA_LAUNCH_BLOCKING: '1'}";
 /** What to do about a failure, by its cause. */
 export const ADVICE: Readonly<Record<string, string | ((params: Params) => string)>> = {
   "nccl-timeout": t`a collective of NCCL got no answer in time: another rank hangs or was lost, or the link between GPUs or nodes broke; all ranks must call the same collectives in the same order`,
-  "out-of-memory": t`the GPU's memory was too small: take a smaller \`batch_size\` (and \`accumulate\`), mixed precision, activation checkpointing, or a strategy that shards the model (\`fsdp\`)`,
+  "out-of-memory": t`the GPU's memory, or the job's share of it (\`gpu_share\`), was too small: take a smaller \`batch_size\` (and \`accumulate\`), mixed precision, activation checkpointing, or a strategy that shards the model (\`fsdp\`)`,
   "disk-limit": t`write less, remove what is no longer needed, or ask the administrator for more (TORCHYARD_DISK_LIMIT, TORCHYARD_USER_DISK_LIMIT)`,
   "process-limit": t`start fewer at a time, or ask the administrator for more (TORCHYARD_PROCESS_LIMIT)`,
   "memory-limit": t`ask for more (\`resources.memory\`), or lower \`num_workers\` and what each of them holds`,
