@@ -1,5 +1,6 @@
 """Entry point of ``yard``: all commands, and errors as one line with the mend."""
 
+import errno
 import gc
 import os
 import sys
@@ -40,6 +41,7 @@ from torchyard.exceptions import MissingExtraError, TorchYardError
 #: As with `docker run`: the command's own failure, where other codes are the job's.
 OWN_FAILURE = 125
 JOB_COMMANDS = frozenset({"run", "wait"})
+NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
 #: Allocations before a garbage collection: what a command imports stays; to look through it took a sixth of its time.
 GC_THRESHOLD = 100_000
 
@@ -106,13 +108,30 @@ def run() -> None:
         sys.exit(2)
     except TorchYardError as error:
         fail(str(error))
-        sys.exit(OWN_FAILURE if sys.argv[1:2] and sys.argv[1] in JOB_COMMANDS else 1)
+        sys.exit(_failure())
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:
-        # The reader has gone (`yard logs 7 | head`); Python would complain again while it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader has gone (`yard logs 7 | head`).
+        _drop_output()
         sys.exit(141)
+    except OSError as error:
+        if error.errno not in NO_SPACE:
+            raise
+        _drop_output()
+        where = error.filename or "where this command writes"
+        fail(f"the disk is full: {where}; make room there, then run it again")
+        sys.exit(_failure())
+
+
+def _failure() -> int:
+    """Return the exit code of a failure of our own, which no job's is taken for."""
+    return OWN_FAILURE if sys.argv[1:2] and sys.argv[1] in JOB_COMMANDS else 1
+
+
+def _drop_output() -> None:
+    """Let what Python still has to write at exit go nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def fail(message: str) -> None:

@@ -97,3 +97,11 @@ def test_wrong_usage_is_explained(words: list[str]) -> None:
 )
 def test_exit_codes(state: JobState, error: JobError | None, stop: StopReason | None, code: int) -> None:
     assert common.exit_code(job(state=state, error=error, stop=stop)) == code
+
+
+def test_a_full_disk_is_one_line_with_the_mend() -> None:
+    command = [sys.executable, "-m", "torchyard.cli.main", "--help"]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "yard: the disk is full: where this command writes; make room there, then run it again\n"
