@@ -14,7 +14,7 @@ import typer
 from torchyard.cli import common, extras
 
 if TYPE_CHECKING:
-    from torchyard.stack.doctor import Stores
+    from torchyard.stack.doctor import Floors, Stores
 
 #: Seconds that a program may take to read its settings.
 RELOAD_S = 10.0
@@ -74,6 +74,28 @@ def stores() -> "Stores | None":
     except (MissingExtraError, ValueError):
         return None
     return Stores(found.data, found.secret_key)
+
+
+def floors() -> "Floors":
+    """Return how much disk service and worker of this machine keep free, by their settings as far as they can be
+    read.
+    """
+    from torchyard.stack.doctor import Floors
+
+    service, worker = _floor("service"), _floor("worker")
+    service = Floors().service if service is None else service
+    return Floors(service, service if worker is None else worker)
+
+
+def _floor(extra: str) -> int | None:
+    from torchyard.exceptions import MissingExtraError
+
+    try:
+        extras.require("config", extra)
+        floor: int | None = _settings(extra).read().disk_floor
+    except (MissingExtraError, ValueError):
+        return None
+    return floor
 
 
 def pending() -> dict[str, dict[str, list[str]]]:

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from torchyard.exceptions import TorchYardError
 from torchyard.home import LIMITS_FILE
 from torchyard.injob.cadence import FLOOR
+from torchyard.quantities import format_size
 from torchyard.stack import access, filesystem, redis
 
 #: Of the worker, where `yard install` has installed it.
@@ -26,19 +27,30 @@ class Stores(NamedTuple):
     """File of the key that secrets are encrypted with."""
 
 
-def findings(root: Path, worker: Path, owner: int | None = None, stores: Stores | None = None) -> list[str]:
+class Floors(NamedTuple):
+    """Free bytes of disk that service and worker keep, by their settings."""
+
+    service: int = FLOOR
+    worker: int = FLOOR
+
+
+def findings(
+    root: Path, worker: Path, owner: int | None = None, stores: Stores | None = None, floors: Floors | None = None
+) -> list[str]:
     """Return what is wrong with the stack of a home folder and its worker's folder, one sentence each.
 
     `owner` is the account that has the home, by default the caller's; `stores` is where the service keeps what it
-    stores, by default below the home.
+    stores, by default below the home; `floors` is how much disk stays free.
     """
     owner = os.geteuid() if owner is None else owner
     stores = stores or Stores(root / "service", root / "service" / "secrets.key")
+    floors = floors or Floors()
     return [
         *_home(root, owner),
         *_private_files(root, stores.key, owner),
         *_accounts(worker),
-        *_disk(root, *([] if stores.data.is_relative_to(root) else [stores.data]), worker),
+        *_disk(floors.service, root, *([] if stores.data.is_relative_to(root) else [stores.data])),
+        *_disk(floors.worker, worker),
         *_redis(),
     ]
 
@@ -91,11 +103,14 @@ def _accounts(worker: Path) -> Iterator[str]:
             yield f"{access.described(folder)} shows other accounts whose jobs are there: `chmod 0711 {folder}`"
 
 
-def _disk(*folders: Path) -> Iterator[str]:
+def _disk(floor: int, *folders: Path) -> Iterator[str]:
     for folder in filter(Path.exists, folders):
         free = shutil.disk_usage(folder).free
-        if free < FLOOR:
-            yield f"{folder}: only {free // 2**20} MiB of disk are free, so no job starts: delete files there"
+        if free < floor:
+            yield (
+                f"{folder}: {format_size(free)} of disk are free, and no job starts with less than "
+                f"{format_size(floor)} (TORCHYARD_DISK_FLOOR): delete files there"
+            )
 
 
 def _redis() -> Iterator[str]:

@@ -109,11 +109,12 @@ def test_what_is_missing_or_full(place: Place, monkeypatch: pytest.MonkeyPatch) 
         raise NoRedisError
 
     monkeypatch.setattr(redis, "find_executable", no_redis)
-    monkeypatch.setattr(doctor, "FLOOR", 2**80)
     monkeypatch.setattr(filesystem, "kind", lambda _: "nfs4")
-    network, first, second, last = place.findings()
+    floors = doctor.Floors(2**60, 2**61)
+    network, first, second, last = doctor.findings(place.root, place.worker, floors=floors)
     assert "lies on a network file system (nfs4)" in network
     assert [finding.partition(":")[0] for finding in (first, second)] == [str(place.root), str(place.worker)]
+    assert ("less than 1048576.0 TiB" in first, "less than 2097152.0 TiB" in second) == (True, True)
     assert last == str(NoRedisError())
 
 
@@ -132,10 +133,11 @@ def test_the_command_exits_with_1_for_a_finding(open_tmp: Path) -> None:
     key = data / "secrets.key"
     key.touch(mode=0o644)
     key.chmod(0o644)
-    environment |= {"TORCHYARD_DATA": str(data)}
+    environment |= {"TORCHYARD_DATA": str(data), "TORCHYARD_DISK_FLOOR": "1000000TiB"}
     done = subprocess.run([*command, "--json"], env=environment, capture_output=True, text=True, check=False)
     found = json.loads(done.stdout)["findings"]
     assert any(str(home) in finding for finding in found)
+    assert any(f"{data}: " in finding and "no job starts with less than 1000000.0 TiB" in finding for finding in found)
     (told,) = (finding for finding in found if str(key) in finding)
     assert f"{key} (mode 0644" in told
     assert "`python -m service rotate-secrets`" in told
