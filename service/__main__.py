@@ -10,11 +10,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from sqlalchemy import make_url
+from sqlalchemy.exc import OperationalError
+
 # Nothing here may import the application: its import takes as long as the migrations that run meanwhile.
 from service.db import schema
 from service.db.engine import Database
 from service.db.sole_service import SecondServiceError, sole_service
-from service.errors import ProblemError
+from service.errors import DISK_FULL, NO_SPACE, ProblemError, of_database
 from service.settings import ServiceSettings, is_loopback
 from service.tls import problem
 
@@ -89,10 +92,20 @@ def _run(settings: ServiceSettings) -> int:
                 from service.api import serve
                 from service.app import create_app
             serve.run(create_app(settings), settings)
-    except (schema.NewerSchemaError, SecondServiceError, OSError) as error:
-        print(f"The service cannot start: {error}", file=sys.stderr)  # noqa: T201
-        return 1
+    except (schema.NewerSchemaError, SecondServiceError) as error:
+        return _cannot_start(str(error))
+    except OSError as error:
+        return _cannot_start(f"{DISK_FULL} ({settings.data})" if error.errno in NO_SPACE else str(error))
+    except OperationalError as error:
+        if of_database(error).kind != "insufficient-storage":
+            raise
+        return _cannot_start(f"{DISK_FULL} ({make_url(settings.database_url).render_as_string()})")
     return 0
+
+
+def _cannot_start(reason: str) -> int:
+    print(f"The service cannot start: {reason}", file=sys.stderr)  # noqa: T201
+    return 1
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 """Errors as ``application/problem+json`` (RFC 9457), and the handlers that present them."""
 
-import errno
 import json
 import logging
 from collections.abc import Mapping
@@ -13,17 +12,13 @@ from sqlalchemy.exc import DataError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from starlette.exceptions import HTTPException
 
-from service.errors import DISK_FULL, ProblemError, invalid, of_database
+from service.errors import DISK_FULL, NO_SPACE, ProblemError, invalid, of_database
 from torchyard import problems
 from torchyard.api import FieldProblem
 from torchyard.spec import error_messages
 from torchyard.translatable import TranslatableText, parts
 
 MEDIA_TYPE = "application/problem+json"
-
-
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
-
 
 RETRY_AFTER = {429: "1", 503: "2"}
 
@@ -131,7 +126,7 @@ def _install_outer(app: FastAPI) -> None:
 
     @app.exception_handler(OSError)
     async def _disk(request: Request, error: OSError) -> Response:
-        if error.errno not in _FULL:
+        if error.errno not in NO_SPACE:
             raise error
         logger.warning("%s %s: the disk is full: %s", request.method, request.url.path, error)
         return response(ProblemError("insufficient-storage", DISK_FULL))

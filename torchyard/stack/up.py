@@ -48,7 +48,8 @@ def run(options: StackOptions) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise StartError(f"the stack cannot go on: {error}") from error
+        where = "" if error.filename else f" ({home.root()})"
+        raise StartError(f"the stack cannot go on: {error}{where}") from error
 
 
 def _run(options: StackOptions, root: Path) -> None:

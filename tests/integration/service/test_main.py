@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import disks
 from tests.support.live import connect, process
 from tests.support.specs import spec
 from torchyard import home
@@ -78,6 +79,18 @@ def test_a_second_service_on_one_sqlite_database_is_refused(yard_home: Path, tmp
         assert f"process {first.pid} serves the SQLite database" in done.stderr
         assert "TORCHYARD_DATABASE_URL" in done.stderr
         assert home.read_address() == {"url": address, "pid": first.pid}
+
+
+def test_a_full_disk_is_said_with_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with disks.small(tmp_path / "disk", 1) as disk:
+        monkeypatch.setenv("TORCHYARD_HOME", str(disk))
+        disks.fill(disk / "full")
+        command = [sys.executable, "-m", "service", "--port", "0"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("The service cannot start: The service's disk is full: free space where its database")
+    assert last.endswith(f"({disk / 'service'})")
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import disks
 from torchyard.exceptions import StartError
 from torchyard.stack import up
 
@@ -28,3 +29,12 @@ def test_a_home_that_cannot_be_used_is_no_traceback(tmp_path: Path, monkeypatch:
     assert done.returncode == 1
     assert done.stderr.startswith("yard: the stack cannot go on: [Errno 17] File exists")
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_full_disk_is_named_by_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with disks.small(tmp_path / "home", 1) as folder:
+        monkeypatch.setenv("TORCHYARD_HOME", str(folder))
+        disks.fill(folder / "full")
+        command = [sys.executable, "-m", "torchyard.cli.main", "up", "--port", "0"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stderr == f"yard: the stack cannot go on: [Errno 28] No space left on device ({folder})\n"
