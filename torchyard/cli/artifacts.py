@@ -94,9 +94,20 @@ def pull(
     for path, reason in pulled.refused:
         common.warn(f"{path} is not written: {reason}")
     if not pulled.written and not pulled.refused:
-        common.note("nothing to pull: the job has no stored checkpoint and has left no files here")
+        common.note(f"nothing to pull: {_lacking(wanted != 'none', outputs)}")
     if pulled.refused:
         raise typer.Exit(1)
+
+
+def _lacking(checkpoint: bool, outputs: bool) -> str:
+    """Say what the job has not, of what was asked for."""
+    if checkpoint and outputs:
+        return "the job has no stored checkpoint and has left no files here"
+    if checkpoint:
+        return "the job has no stored checkpoint"
+    if outputs:
+        return "the job has left no files here; its checkpoint comes with `--checkpoint latest`"
+    return "neither a checkpoint nor files are asked for"
 
 
 def choose(found: "list[Checkpoint]", wanted: str) -> "Checkpoint | None":

@@ -28,7 +28,7 @@ def export(client: "Client", job: "Job", names: list[str], form: ExportFormat, t
     try:
         return _WRITERS[form](client, job, names, to)
     except OSError as error:
-        raise TorchYardError(f"{to or 'export'}: {error.strerror or error}") from error
+        raise TorchYardError(f"{error.filename or to or 'export'}: {error.strerror or error}") from error
 
 
 def _csv(client: "Client", job: "Job", names: list[str], to: str | None) -> str:
@@ -38,8 +38,13 @@ def _csv(client: "Client", job: "Job", names: list[str], to: str | None) -> str:
         rows.write_csv(rows.read(client, job.id, names), sys.stdout)
         return ""
     target = Path(to or f"job-{job.number}.csv")
-    with target.open("w", newline="") as file:
-        rows.write_csv(rows.read(client, job.id, names), file)
+    try:
+        with target.open("w", newline="") as file:
+            rows.write_csv(rows.read(client, job.id, names), file)
+    except OSError as error:
+        if target.is_file():
+            target.unlink()  # half a table looks like a whole one
+        raise OSError(error.errno, error.strerror, str(target)) from error
     return str(target)
 
 

@@ -13,7 +13,7 @@ from sqlalchemy import update
 
 from service.artifacts.housekeeping import DAY_US
 from service.db.models import Job, LogStream, LogTime, Snapshot
-from tests.support import box, plane, scripted
+from tests.support import box, disks, plane, scripted
 from tests.support.live import Live
 from tests.support.plane import Plane
 from torchyard import snapshot
@@ -158,6 +158,14 @@ def test_what_a_job_wrote_is_shown_and_pulled(yard: Callable[..., Done], data_pl
     assert pulled.out == f"{tmp_path / 'here' / 'step-10' / 'state.pt'}\n"
     assert (tmp_path / "here" / "step-10" / "state.pt").read_bytes() == b"state"
     assert "no stored checkpoint" in yard("pull", number, "-c", "11").err
+    by_hand = yard("pull", number, "--to", str(tmp_path / "hand")).err
+    assert by_hand.startswith("nothing to pull: the job has left no files here; its checkpoint comes with ")
+    with disks.small(tmp_path / "small", 1) as small:
+        disks.fill(small / "full")
+        table = small / "points.csv"
+        half = yard("metrics", number, "--export", "csv", "--to", str(table))
+        assert (half.code, half.err) == (1, f"yard: {table}: No space left on device\n")
+        assert not table.exists()
 
 
 def test_a_log_is_read_from_its_end_and_its_bars_are_folded(
