@@ -119,12 +119,18 @@ class StartError(StackError):
     """A part of the stack did not come up: read its log."""
 
 
+#: How a service says that it knows no such path of its API.
+_NO_RESOURCE = "There is no resource '/api/"
+
+
 class RefusedError(TorchYardError):
     """The service refused the request."""
 
     def __init__(self, problem: "Problem") -> None:
         self.problem = problem
         detail = problem.detail or problem.title
+        if detail.startswith(_NO_RESOURCE):
+            detail = f"{detail.rstrip('.')}: the service is older than this program, so upgrade it, or use its version."
         fields = [f"{each.field}: {each.message}" for each in problem.errors if each.message not in detail]
         super().__init__("; ".join([detail, *fields]))
 

@@ -102,7 +102,8 @@ class RankLogs:
 
     def __init__(self, client: Client, job: Job, screen: Screen) -> None:
         self.attempt = job.attempt
-        size = min(JobSpec.model_validate(job.spec).world_size, MAX_RANKS)
+        # A newer service may have fields that are not known here.
+        size = min(JobSpec.model_validate(job.spec, extra="ignore").world_size, MAX_RANKS)
         self._threads = [
             threading.Thread(target=self._print, args=(client, job.id, rank, size, screen), daemon=True)
             for rank in range(size)

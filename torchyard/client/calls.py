@@ -88,8 +88,10 @@ def _wants_all(spec: Mapping[str, Any]) -> bool:
 
 
 def body_of(spec: "JobSpec | Mapping[str, Any]") -> dict[str, Any]:
-    """A spec as it is sent."""
-    return spec.model_dump(mode="json") if isinstance(spec, pydantic.BaseModel) else dict(spec)
+    """A spec as it is sent, without sections that nobody has set: an older service may not know them."""
+    if isinstance(spec, Mapping):
+        return dict(spec)
+    return spec.model_dump(mode="json", exclude=set(type(spec).model_fields) - spec.model_fields_set)
 
 
 def part(name: str) -> str:

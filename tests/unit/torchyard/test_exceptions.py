@@ -37,3 +37,11 @@ def test_every_exception_has_a_message_of_its_own() -> None:
         assert kind.__doc__
         if not issubclass(kind, exceptions.RefusedError):
             assert str(kind()) == kind.__doc__
+
+
+def test_what_an_older_service_lacks_is_told_as_that() -> None:
+    lacking = problem("not-found", 404, "There is no resource '/api/v1/nodes/idle'.")
+    assert str(exceptions.from_problem(lacking)) == (
+        "There is no resource '/api/v1/nodes/idle': the service is older than this program, so upgrade it, or use its "
+        "version."
+    )

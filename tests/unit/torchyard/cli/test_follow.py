@@ -1,10 +1,14 @@
 import signal
+from collections.abc import Iterator
 
 import pytest
 
 from service.api.examples.jobs import JOB
+from tests.support.resources import job
 from torchyard import api
-from torchyard.cli.follow import Interrupts, LineBuffer
+from torchyard.cli.follow import Interrupts, LineBuffer, RankLogs, Screen
+from torchyard.client.client import Client
+from torchyard.client.log_stream import LogChunk
 
 
 class Written:
@@ -69,3 +73,17 @@ def test_each_ctrl_c_is_answered_however_soon_it_follows_another() -> None:
         assert interrupts.run(lambda: job, 2) is job
         assert interrupts.run(pressed, 2) is None
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_job_whose_spec_a_newer_service_has_extended_is_followed() -> None:
+    asked = []
+
+    class Quiet(Client):
+        def follow_logs(self, *_: object, rank: int, **__: object) -> Iterator[LogChunk]:
+            asked.append(rank)
+            return iter(())
+
+    spec = {"command": ["train.py"], "launcher": "torchrun", "resources": {"gpus": 2, "tomorrow": 1}, "new": True}
+    with Quiet(url="http://127.0.0.1:9", token="none") as client:
+        RankLogs(client, job(spec=spec, attempt=1), Screen()).join()
+    assert sorted(asked) == [0, 1]
