@@ -4,7 +4,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
-from operator import itemgetter
+from operator import itemgetter, lt
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
@@ -101,7 +101,7 @@ def record(db: Database, memory: Memory, attempt: AttemptIdentity, batch: Metric
             return Mark(offset=mark)
         if batch.offset < mark and batch.skipped:
             return Mark(offset=mark)  # how many were skipped behind the mark is unknown: let the node cut there
-        batch = _in_order(batch, stream)
+        batch = in_order(batch, mark, stream.taken or 0)
         series = _store(tx, memory, attempt, batch)
         _advance(tx, attempt.id, batch, mark)
         _count(tx, attempt.id, batch, stream)
@@ -112,17 +112,20 @@ def record(db: Database, memory: Memory, attempt: AttemptIdentity, batch: Metric
     return Mark(offset=batch.end)
 
 
-def _in_order(batch: MetricBatch, stream: Row[int, int | None, int]) -> MetricBatch:
-    """Return the batch with the records whose numbers go on from those before; others count as skipped.
+def in_order(batch: MetricBatch, mark: int, taken: int) -> MetricBatch:
+    """Return the batch with the records whose numbers go on from the `taken` before; others count as skipped.
 
     A number that came before would be a point in the place of another. What lies behind the mark has been counted.
     """
-    records, least = [], stream.taken or 0
+    numbers = [number for number, _ in batch.records]
+    if all(map(lt, [taken - 1, *numbers], numbers)):
+        return batch
+    records, least = [], taken
     for number, entry in batch.records:
         if number >= least:
             records.append((number, entry))
             least = number + 1
-    new = len(batch.records) - len(records) if batch.offset == stream.offset else 0
+    new = len(batch.records) - len(records) if batch.offset == mark else 0
     return batch.model_copy(update={"records": records, "skipped": batch.skipped + new})
 
 
