@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -134,6 +135,9 @@ def test_a_missing_script_fails_before_anything_is_sent(yard: Stack, project: Pa
     assert next(iter(yard.client.jobs()), None) == before
 
 
-def test_the_exit_code_of_run_is_the_jobs(yard: Stack, project: Path) -> None:
-    done = _yard(yard, None, project, "run", "--gpus", "1", "--launcher", "none", "--", "sh", "-c", "exit 9")
+def test_the_exit_code_of_run_is_the_jobs_and_its_traceback_is_shown_once(yard: Stack, project: Path) -> None:
+    failing = f"{sys.executable} -c 'raise ValueError(7)'; exit 9"
+    done = _yard(yard, None, project, "run", "--gpus", "1", "--launcher", "none", "--", "sh", "-c", failing)
     assert done.returncode == 9
+    assert done.stdout.count("ValueError: 7") == 1
+    assert done.stdout.endswith("failed on rank 0: rank 0 exited with code 9\n")

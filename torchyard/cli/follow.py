@@ -4,7 +4,7 @@ import select
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from types import FrameType
 
 from torchyard.api import Job
@@ -102,6 +102,8 @@ class RankLogs:
 
     def __init__(self, client: Client, job: Job, screen: Screen) -> None:
         self.attempt = job.attempt
+        #: Ranks whose logs were shown to their end.
+        self.shown: set[int] = set()
         # A newer service may have fields that are not known here.
         size = min(JobSpec.model_validate(job.spec, extra="ignore").world_size, MAX_RANKS)
         self._threads = [
@@ -116,6 +118,7 @@ class RankLogs:
         try:
             for chunk in client.follow_logs(job, rank=rank, attempt=self.attempt):
                 lines.feed(chunk.text)
+            self.shown.add(rank)
         except TorchYardError as error:
             common.warn(f"the log of rank {rank} breaks off: {error}")
         lines.end()
@@ -211,7 +214,7 @@ def _to_the_end(client: Client, job: Job, screen: Screen) -> Job:
     if ranks is not None:
         ranks.join()
     screen.status("")
-    _tell_end(client, job)
+    _tell_end(client, job, set() if ranks is None or ranks.attempt != job.attempt else ranks.shown)
     return job
 
 
@@ -222,12 +225,12 @@ def _status(client: Client, job: Job) -> str:
     return "  ".join(filter(None, (job.state.value, time, shown.progress(job), shown.latest(job.latest))))
 
 
-def _tell_end(client: Client, job: Job) -> None:
+def _tell_end(client: Client, job: Job, shown_ranks: Container[int]) -> None:
     took = ""
     if job.started_at and job.ended_at:
         took = f" after {format_duration((job.ended_at - job.started_at).total_seconds())}"
     if job.error is not None:
-        print_error(job, with_tail=False)  # they have just been printed
+        print_error(job, with_tail=False, with_traceback=job.error.rank not in shown_ranks)
         if not job.error.traceback:
             _print_launcher(client, job)
     common.note(f"job {job.number} {job.state.value}{took}{_unsaved(client, job)}")

@@ -206,8 +206,8 @@ def _print_events(events: "Iterable[Event]") -> None:
         common.put((at, "dim"), f"  {event.kind:<14} {event.message}", (actor, "dim"))
 
 
-def print_error(job: "Job", *, with_tail: bool = True) -> None:
-    """Reason why a job failed, with the failing rank's own traceback.
+def print_error(job: "Job", *, with_tail: bool = True, with_traceback: bool = True) -> None:
+    """Reason why a job failed, with the failing rank's own traceback unless the log with it was just shown.
 
     Where the log has no traceback the service gives its last lines; `with_tail` shows those too.
     """
@@ -216,7 +216,7 @@ def print_error(job: "Job", *, with_tail: bool = True) -> None:
     error = job.error
     rank = "" if error.rank is None else f" on rank {error.rank}"
     common.put((f"failed{rank}:", "bold red"), f" {error.message}")
-    if error.traceback and (with_tail or "Traceback" in error.traceback):
+    if error.traceback and (with_traceback if "Traceback" in error.traceback else with_tail):
         common.put((error.traceback.rstrip(), "red"))
 
 
