@@ -9,7 +9,8 @@ from sqlalchemy import cast as sql_cast
 
 from service.db.models import Device, Node
 from service.db.records.nodes import StoredTopology
-from service.scheduler.model.nodes import ClosedReason, LinkType, NodeInfo, Slot
+from service.scheduler.model.nodes import ClosedReason, LinkType, LowDisk, NodeInfo, Slot
+from torchyard.quantities import format_size
 from torchyard.wire import Capability, Finding
 
 _NODE = cast("Table", Node.__table__).c
@@ -79,6 +80,7 @@ class NodeLoader:
 
     def _info(self, node: _LoadedNode, devices: tuple[_LoadedDevice, ...]) -> tuple[tuple[Any, ...], NodeInfo]:
         closed, labels = self._closed(node), frozenset(node.labels or ())
+        low_disk = self._low_disk(node) if closed is ClosedReason.DISK_FLOOR else None
         words = node.capabilities or ()
         knows = {
             "knows_shares": Capability.GPU_SHARE in words,
@@ -87,7 +89,7 @@ class NodeLoader:
             "isolates": Capability.NETWORK_ISOLATION in words,
         }
         drains = node.maintenance, node.drain_message
-        key = (node.cpus, node.memory, labels, knows, closed, drains, devices)
+        key = (node.cpus, node.memory, labels, knows, closed, low_disk, drains, devices)
         known = self._known.get(node.name)
         if known is not None and known[0] == key:
             return known
@@ -97,6 +99,7 @@ class NodeLoader:
             cpus=node.cpus,
             memory=node.memory,
             closed=closed,
+            low_disk=low_disk,
             labels=labels,
             maintenance=node.maintenance,
             drain_message=node.drain_message,
@@ -109,9 +112,15 @@ class NodeLoader:
             return ClosedReason.DRAINING
         if node.unreachable or node.last_seen_us is None:
             return ClosedReason.UNREACHABLE
-        if node.disk_free < (self.disk_floor if node.disk_floor is None else node.disk_floor):
+        if node.disk_free < self._floor(node):
             return ClosedReason.DISK_FLOOR
         return ClosedReason.SERVICE_DISK if self._short else None
+
+    def _floor(self, node: _LoadedNode) -> int:
+        return self.disk_floor if node.disk_floor is None else node.disk_floor
+
+    def _low_disk(self, node: _LoadedNode) -> LowDisk:
+        return LowDisk(format_size(node.disk_free), format_size(self._floor(node)))
 
 
 def _slot(device: _LoadedDevice) -> Slot:

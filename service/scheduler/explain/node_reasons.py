@@ -51,7 +51,12 @@ def closed(given: ReasonInputs, blocker: Blocker) -> Reason:
         message = f"node {blocker.node} takes no new jobs before its maintenance ends at {times.words(until)}"
         params = {"node": blocker.node, "until": times.words(until)}
         return Reason(code=blocker.closed.value, message=message, until=until, params=params)
-    said = given.state.nodes[blocker.node or ""].drain_message if blocker.closed is ClosedReason.DRAINING else None
+    info = given.state.nodes[blocker.node or ""]
+    if info.low_disk is not None:
+        free, floor = info.low_disk
+        message = f"node {info.name} has {free} of disk free: no job starts there below {floor}, so free some"
+        return Reason(code="disk-floor", message=message, params={"node": info.name, "free": free, "least": floor})
+    said = info.drain_message if blocker.closed is ClosedReason.DRAINING else None
     why = f" ({said})" if said else ""
     message = f"node {blocker.node} {closed_words(blocker.closed)}{why}"
     return Reason(code=blocker.closed.value, message=message, params={"node": blocker.node, "said": said or ""})

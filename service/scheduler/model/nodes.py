@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 from functools import cached_property
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -107,6 +108,16 @@ class ClosedReason(StrEnum):
     SERVICE_DISK = "service-disk"
 
 
+class LowDisk(NamedTuple):
+    """Disk space that a node has free, and the floor below which nothing starts there, as text.
+
+    To the tenth of a unit, as messages have it: the node is another only when they would be.
+    """
+
+    free: str
+    floor: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class NodeInfo:
     """A node, its slots, CPU cores and memory, and whether it takes jobs."""
@@ -116,6 +127,8 @@ class NodeInfo:
     cpus: int
     memory: int
     closed: ClosedReason | None = None
+    #: Told with `ClosedReason.DISK_FLOOR`.
+    low_disk: LowDisk | None = None
     labels: frozenset[str] = frozenset()
     #: The maintenance that it drains for.
     maintenance: str | None = None

@@ -34,6 +34,7 @@ export interface Params extends Jobs, Advice, Lacking {
   kept: boolean;
   kind: string;
   late: string;
+  least: string;
   limit: number;
   maintenance: boolean;
   name: string;

@@ -40,7 +40,7 @@ export const KINDS: Readonly<Record<string, Kind>> = {
   unstoppable: [["jobs", "recipes"], unstoppable],
   draining: [["node"], draining],
   unreachable: [["node"], ({ node }) => t`node ${node} is not heard`],
-  "disk-floor": [["node"], ({ node }) => t`node ${node} is short of disk: nothing starts there until space is freed`],
+  "disk-floor": [["node", "free", "least"], ({ node, free, least }) => t`node ${node} has ${free} of disk free: no job starts there below ${least}, so free some`],
   "service-disk": [["node"], ({ node }) => t`node ${node} gets no new jobs since the service's own disk is nearly full: free space on it`],
   placement: [["places"], placement],
   "never-fits": [["lack"], neverFits],

@@ -403,6 +403,10 @@ def test_nodes_as_they_are(kept: Kept) -> None:
     assert after["box"] is before["box"]
     assert (after["other"].closed, after["other"].slots[0].unusable) == ("draining", "stuck")
     assert after["other"].slots[0].finding == stuck
+    with kept.db.write() as tx:
+        tx.execute(update(Node).where(Node.name == "box").values(disk_free=GIB // 2))
+    full = kept.look().nodes["box"]
+    assert (full.closed, full.low_disk) == ("disk-floor", ("512.0 MiB", "1.0 GiB"))
 
 
 def test_accounts_by_user_and_project(kept: Kept) -> None:

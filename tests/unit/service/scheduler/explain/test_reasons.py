@@ -13,7 +13,7 @@ from service.scheduler.explain.blockers import Blocker, blockers
 from service.scheduler.explain.names import Awaited, Names, Title
 from service.scheduler.explain.reasons import mentioned, reasons
 from service.scheduler.model.jobs import IneligibleReason, ReservationInfo, TenantAccount
-from service.scheduler.model.nodes import ClosedReason, Slot
+from service.scheduler.model.nodes import ClosedReason, LowDisk, Slot
 from service.scheduler.model.state import SchedulerState
 from tests.support.sharing import GIB, HOUR, MINUTE, NOW, node, runs, state, waits
 from torchyard.api import Reason, ReasonCode
@@ -207,13 +207,15 @@ def test_closed_nodes_and_unusable_gpus() -> None:
     )
     nodes = (
         node("a", closed=ClosedReason.UNREACHABLE),
-        node("b", closed=ClosedReason.DISK_FLOOR),
+        replace(node("b", closed=ClosedReason.DISK_FLOOR), low_disk=LowDisk("0.4 GiB", "1.0 GiB")),
         node("c", closed=ClosedReason.DRAINING),
         broken,
     )
     found = told(state(waits(1), nodes=nodes))
     assert [each.code for each in found] == ["unusable", "disk-floor", "draining", "unreachable"]
     assert found[0].message == "node d: GPU 0 cannot be used (owned by another stack)"
+    assert found[1].message == "node b has 0.4 GiB of disk free: no job starts there below 1.0 GiB, so free some"
+    assert found[1].params == {"node": "b", "free": "0.4 GiB", "least": "1.0 GiB"}
     assert found[2].message == "node c is draining: it takes no new jobs until an administrator resumes it"
     assert found[2].until is None
 
