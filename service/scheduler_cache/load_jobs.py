@@ -77,6 +77,11 @@ class LoadedJob(NamedTuple):
             project_restarts=self.project_restarts,
         )
 
+    def restarts_allowed(self, policy: Policy) -> bool:
+        """Return whether it may be put back as long as it has a trial left."""
+        says, allowed = self.spec.starts_over, self.project_restarts
+        return may_be_put_back(says, self.project, policy, attempts=0, restarts=0, project_restarts=allowed)
+
 
 class RestartRules(NamedTuple):
     """The number of times that a job may be put back, and the projects whose jobs may not."""
@@ -301,6 +306,7 @@ def _running(
         ends_us=attempt.started_us + limit_us if attempt.started_us and limit_us else None,
         saved_us=created_us if wrote == attempt.id else resumed_us,
         starts_over=nothing and (restartable or row.spec.restartable),
+        restarts_allowed=row.restarts_allowed(policy),
         spared_until_us=attempt.spared_until_us or 0,
         preempted_for=pending.preemptor if pending else None,
         asked_us=pending.asked_us if pending else 0,

@@ -10,6 +10,7 @@ from service.scheduler.explain.availability import available_at
 from service.scheduler.explain.blockers import Blocker, Obstacle
 from service.scheduler.explain.lack import wanted, wanted_params
 from service.scheduler.explain.reason_inputs import ReasonInputs, moment
+from service.scheduler.model.jobs import Running
 from service.scheduler.model.nodes import ClosedReason, NodeInfo, Slot
 from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.maintenance import takes_jobs_us
@@ -39,9 +40,15 @@ def closed_words(reason: ClosedReason) -> str:
 
 def stoppable(state: SchedulerState, jobs: Iterable[JobId]) -> str:
     """Return advice on how running jobs become preemptible."""
-    recipes = {state.running[job].recipe for job in jobs}
-    saves = [words for recipe, words in ((False, _SCRIPT_SAVES), (True, _RECIPE_SAVES)) if recipe in recipes]
-    return f"{'; '.join(saves)}, and {_STARTS_OVER}"
+    found = [state.running[job] for job in jobs]
+    recipes = {job.recipe for job in found}
+    saves = "; ".join(words for recipe, words in ((False, _SCRIPT_SAVES), (True, _RECIPE_SAVES)) if recipe in recipes)
+    return f"{saves}, and {_STARTS_OVER}" if gain_restarts(found) else saves
+
+
+def gain_restarts(jobs: Iterable[Running]) -> bool:
+    """Return whether `restartable: true` would let any of the jobs start over: most may anyway, as `auto` has it."""
+    return not all(job.restarts_allowed for job in jobs)
 
 
 def closed(given: ReasonInputs, blocker: Blocker) -> Reason:
@@ -165,13 +172,15 @@ def unstoppable(given: ReasonInputs, found: Iterable[Blocker]) -> Iterable[Reaso
     short = [job for blocker in found if blocker.obstacle in _SHORT for job in blocker.jobs]
     running = [given.state.running[job] for job in dict.fromkeys(short) if job in given.state.running]
     saved = (each.preemptible or each.pinned or each.stops or each.saved_us is not None for each in running)
-    jobs = [each.job for each, fixed in zip(running, saved, strict=True) if not fixed]
+    stuck = [each for each, fixed in zip(running, saved, strict=True) if not fixed]
+    jobs = [each.job for each in stuck]
     if jobs:
         have, they = ("have", "they") if len(jobs) > 1 else ("has", "it")
         cannot = f"{have} written no checkpoint that was verified, so {they} cannot be stopped for others"
         message = f"{given.names.of_jobs(jobs)} {cannot}: {stoppable(given.state, jobs)}"
-        recipes = [bool(given.state.running[job].recipe) for job in jobs]
-        params = {"recipes": any(recipes), "scripts": not all(recipes), **given.names.params(jobs)}
+        recipes = [each.recipe for each in stuck]
+        params = {"recipes": any(recipes), "scripts": not all(recipes), "restartable": gain_restarts(stuck)}
+        params |= given.names.params(jobs)
         yield Reason(code="unstoppable", message=message, jobs=jobs, params=params)
 
 

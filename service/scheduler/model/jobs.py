@@ -115,6 +115,8 @@ class Running(JobInfo):
     saved_us: int | None = None
     #: It can be stopped, but has nothing to go on from: all that it did would be lost.
     starts_over: bool = False
+    #: Its spec, its project and the policy let it be put back, whether or not it has a trial left.
+    restarts_allowed: bool = False
     #: When its trial began: at its first step.
     begun_us: int = 0
     #: End of its trial: until then a job that would start over may be stopped for a shorter one.

@@ -47,6 +47,7 @@ export interface Params extends Jobs, Advice, Lacking {
   project: string;
   recipes: boolean;
   refusal: string;
+  restartable: boolean;
   said: string;
   saving: Jobs;
   scripts: boolean;

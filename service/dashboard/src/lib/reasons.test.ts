@@ -37,6 +37,9 @@ it("tells of quotas, dependencies, preemptions and reservations", () => {
     .toBe("waits for the success of job 3 (alice, runs)");
   expect(words("making-room", { stopping: ALICE, starting_over: ALICE, saving: { jobs: [], more: 0 }, due: "" }))
     .toBe("waits for a preemption; job 3 (alice) is being stopped; job 3 (alice) goes back to start over");
+  const trainer = words("unstoppable", { recipes: true, scripts: false, restartable: true, ...ALICE });
+  expect(trainer).toContain("`restartable: true`");
+  expect(words("unstoppable", { recipes: true, scripts: false, restartable: false, ...ALICE })).not.toContain("restartable");
   expect(words("reserved", { node: "vm", start: "a", end: "b", name: "demo", maintenance: true, part: null }))
     .toBe("node vm is out of use for maintenance from a to b (demo)");
   expect(words("behind", { node: "vm", kept: true, until: "c", ...ALICE })).toContain("they can start at about c");

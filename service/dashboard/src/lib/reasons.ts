@@ -37,7 +37,7 @@ export const KINDS: Readonly<Record<string, Kind>> = {
   behind: [["jobs", "node"], behind],
   reserved: [["node", "start", "name"], reserved],
   nodes: [["needed", "free"], ({ needed, free }) => t`needs ${needed} nodes at the same time; with enough free now: ${free}`],
-  unstoppable: [["jobs", "recipes"], unstoppable],
+  unstoppable: [["jobs", "recipes", "restartable"], unstoppable],
   draining: [["node"], draining],
   unreachable: [["node"], ({ node }) => t`node ${node} is not heard`],
   "disk-floor": [["node", "free", "least"], ({ node, free, least }) => t`node ${node} has ${free} of disk free: no job starts there below ${least}, so free some`],
@@ -212,7 +212,7 @@ function unstoppable(params: Params): string {
     t`there is no verified checkpoint yet of ${jobs}, so nothing of it can be stopped for others`,
     params.scripts && t`a script that calls \`run = torchyard.attach(model=model, optimizer=optimizer, loader=loader)\` writes some by itself`,
     params.recipes && t`the built-in trainer writes one by itself, and at once for \`yard checkpoint JOB\``,
-    t`a job that may start over says \`restartable: true\` in its spec (\`yard submit --set restartable=true\`)`,
+    params.restartable && t`a job that may start over says \`restartable: true\` in its spec (\`yard submit --set restartable=true\`)`,
   );
 }
 

@@ -18,11 +18,15 @@ SAID = ("auto", True, False)
 POLICIES = (Policy(), Policy(no_restarts=("vision",)), Policy(restarts=0))
 
 
+def loaded(spec: dict[str, Any], *, project_restarts: bool, attempt: int = 0) -> LoadedJob:
+    fields = dict.fromkeys(LoadedJob._fields) | {"spec": StoredSpec(spec), "id": JobId("job-1"), "project": "vision"}
+    state = {"state": JobState.QUEUED, "attempt": attempt, "restarts": 0, "project_restarts": project_restarts}
+    return LoadedJob(**fields | state)
+
+
 def live(spec: dict[str, Any], policy: Policy, *, project_restarts: bool) -> bool:
     """Tell if the live scheduler may put a new job of this spec back."""
-    fields = dict.fromkeys(LoadedJob._fields) | {"spec": StoredSpec(spec), "id": JobId("job-1"), "project": "vision"}
-    state = {"state": JobState.QUEUED, "attempt": 0, "restarts": 0, "project_restarts": project_restarts}
-    return LoadedJob(**fields | state).restartable(policy)
+    return loaded(spec, project_restarts=project_restarts).restartable(policy)
 
 
 def simulated(spec: dict[str, Any], policy: Policy, *, project_restarts: bool) -> bool:
@@ -48,3 +52,12 @@ def test_the_simulator_puts_back_whom_the_live_scheduler_would(pinned: bool) -> 
         found.add((said, may))
     tried = {True} if pinned else {True, "auto"}
     assert {(said, may) for said in tried for may in (True, False)} <= found
+
+
+def test_a_job_without_a_trial_left_is_one_that_may_restart_all_the_same() -> None:
+    spec = {"code": "snap-1", "launcher": "python"}
+    spent = loaded(spec, project_restarts=True, attempt=2)
+    assert (spent.restartable(Policy()), spent.restarts_allowed(Policy())) == (False, True)
+    for never in (spent._replace(spec=StoredSpec({**spec, "live": "/x"})), loaded(spec, project_restarts=False)):
+        assert not never.restarts_allowed(Policy())
+    assert not spent.restarts_allowed(Policy(no_restarts=("vision",)))

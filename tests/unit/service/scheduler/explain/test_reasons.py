@@ -154,7 +154,10 @@ def test_messages_are_given_in_parts_for_other_languages() -> None:
     kind = {"unit": "gpu", "type": "", "memory": "", "unusable": []}
     gpus = {"node": "a", "free": 0, "needed": 2, "preempted": False, "pinned": False}
     assert (short.code, short.params) == ("gpus", {**gpus, **kind, **bob})
-    assert (fixed.code, fixed.params) == ("unstoppable", {"recipes": False, "scripts": True, **bob})
+    assert (fixed.code, fixed.params) == (
+        "unstoppable",
+        {"recipes": False, "scripts": True, "restartable": True, **bob},
+    )
 
 
 def test_who_cannot_be_stopped_and_what_would_make_it_so() -> None:
@@ -166,6 +169,9 @@ def test_who_cannot_be_stopped_and_what_would_make_it_so() -> None:
     assert found[1].message.startswith(words)
     assert "torchyard.attach(model=model, optimizer=optimizer, loader=loader)" in found[1].message
     assert "restartable: true" in found[1].message
+    allowed = told(state(waits(1, 3), replace(fixed, restarts_allowed=True), pinned, flexible, nodes=(node(gpus=3),)))
+    assert "restartable" not in allowed[1].message, "by `auto` it could start over already, and its trial is over"
+    assert allowed[1].params["restartable"] is False
     assert [
         reason.code
         for reason in told(state(waits(1), replace(flexible, placements=fixed.placements), nodes=(node(gpus=1),)))
