@@ -27,7 +27,7 @@ from service.storage.store import BlobStore
 from torchyard import api
 from torchyard.api import FieldProblem, NoteCode, SubmissionNote, Submitters
 from torchyard.ids import JobId
-from torchyard.spec import JobSpec, Priority
+from torchyard.spec import HangPolicy, JobSpec, Priority
 from torchyard.translatable import TranslatableText
 
 
@@ -187,7 +187,7 @@ def _check(
     _check_snapshot(tx, submission, lock=lock)
     _check_secrets(tx, submission, plan)
     fitting = [fit.check(tx, spec, submission.caller.user_id) for spec in plan.requests]
-    others = (_launcher_note(submission), submission.advice, _trial(tx, submission.spec))
+    others = (_launcher_note(submission), submission.advice, _trial(tx, submission.spec), hang_note(submission.spec))
     return [*fitting[0], *(note for note in others if note is not None)]
 
 
@@ -204,6 +204,16 @@ def _trial(tx: Connection, spec: JobSpec) -> SubmissionNote | None:
         return None
     allowed = tx.scalar(select(Project.restarts).where(Project.name == spec.project))
     return trial_note(spec, current_policy(tx), project_restarts=allowed is not False)
+
+
+def hang_note(spec: JobSpec) -> SubmissionNote | None:
+    """Return the note on what a rule for hanging asks of one's own script; None where the spec says nothing of it."""
+    if spec.recipe is not None or spec.hang == HangPolicy():
+        return None
+    message = (
+        "hang watches the steps that a script reports, as by `torchyard.report(step=step, loss=loss)`, not its log"
+    )
+    return SubmissionNote(code=NoteCode.HANG_STEPS, message=message)
 
 
 def _memory_advice(tx: Connection, submission: Submission) -> list[SubmissionNote]:

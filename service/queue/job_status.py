@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, exists, select
 
 from service import lifecycle
-from service.db.models import Attempt, Event, Member
+from service.attempts import tracked
+from service.db.models import Attempt, Event, Member, MetricSeries
 from service.db.records.attempts import PendingPreemption
 from service.db.records.jobs import JobRecord
 from service.infra import times
@@ -17,6 +18,7 @@ from service.scheduler.model.jobs import EstimateSource, Running
 from service.scheduler.model.nodes import LinkType, Slot
 from service.scheduler.model.state import SchedulerState
 from torchyard.api import Reason, Why
+from torchyard.spec import HangPolicy
 from torchyard.states import JobState, StopReason
 
 _STOPPED = {
@@ -50,7 +52,7 @@ def why(tx: Connection, job: JobRecord, running: Running | None, state: Schedule
     reasons = [Reason(code=code, message=message, params=_params(tx, job))]
     ends: tuple[int, int] | None = None
     if running is not None:
-        reasons += _place(running, state) + _preempted_for(tx, job) + _joining(tx, job)
+        reasons += _place(running, state) + _preempted_for(tx, job) + _joining(tx, job) + unwatched(tx, job, now)
         ends = expected_end(running, now)
         reasons += _progress(running, ends)
     return Why(
@@ -209,6 +211,25 @@ def _joining(tx: Connection, job: JobRecord) -> list[Reason]:
     query = select(Event.kind, Event.message).where(Event.job_id == job.id, Event.attempt == job.attempt, kinds)
     last = tx.execute(query.order_by(Event.seq.desc()).limit(1)).one_or_none()
     return [Reason(code=last.kind, message=last.message)] if last and last.kind == lifecycle.UNJOINED else []
+
+
+def unwatched(tx: Connection, job: JobRecord, now: int) -> list[Reason]:
+    """Return the notice that nobody sees if it hangs: by now it would count as hanging, and has reported no step."""
+    if job.state != JobState.RUNNING or job.spec.recipe is not None:
+        return []
+    reported = exists().where(
+        MetricSeries.attempt_id == Attempt.id, MetricSeries.last_time_us.is_not(None), tracked.REPORTED
+    )
+    of_run = (Attempt.job_id == job.id, Attempt.number == job.attempt, ~reported)
+    started_us = tx.scalar(select(Attempt.started_us).where(*of_run))
+    hang = HangPolicy.model_validate(job.spec.data.get("hang") or {})
+    if started_us is None or now - started_us < hang.after * 1_000_000:
+        return []
+    message = (
+        "has reported no step, so it is not watched for hanging (hang): `torchyard.report(step=step, loss=loss)` in "
+        "its script reports them"
+    )
+    return [Reason(code="unwatched", message=message)]
 
 
 def expected_end(running: Running, now: int) -> tuple[int, int] | None:

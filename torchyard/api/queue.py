@@ -75,6 +75,7 @@ class ReasonCode(StrEnum):
     PLACEMENT = "placement"
     GIVING_WAY = "giving-way"
     NOT_JOINED = "not-joined"
+    UNWATCHED = "unwatched"
     END = "end"
     #: Beside others.
     BEFORE = "before"

@@ -72,6 +72,8 @@ class NoteCode(StrEnum):
     NEVER_STOPPED = "never-stopped"
     PUT_BACK = "put-back"
     NEVER_PUT_BACK = "never-put-back"
+    #: Its rule for hanging counts for steps that are reported.
+    HANG_STEPS = "hang-steps"
 
 
 class SubmissionNote(Resource):

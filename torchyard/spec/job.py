@@ -119,7 +119,7 @@ class JobSpec(Model):
     """What follows its idle limit, once it has saved its work: it fails, or it waits again at no cost of a retry,
     unless three attempts in a row came no further."""
     hang: HangPolicy = HangPolicy()
-    """What is done when the run makes no more steps."""
+    """What is done when the run makes no more steps; one that has reported none is not watched."""
     preemptible: bool | None = None
     """Whether it may be stopped in favour of another job and go on later; without it, only once it has written a
     checkpoint that was verified, or if it is restartable. If it must not be stopped, it gets no time slices."""

@@ -28,6 +28,7 @@ export const NOTES: Readonly<Record<string, (params: Params) => string | null>> 
     ? t`until it has saved something, it may be put back ${after} after its first step and start from the beginning, ${{ times: String(times) }} times at most (restartable: ${{ restartable: String(restartable) }})`
     : null),
   "never-put-back": neverPutBack,
+  "hang-steps": () => t`\`hang\` watches the steps that a script reports, as by \`torchyard.report(step=step, loss=loss)\`, not its log`,
 };
 
 /** A note in the chosen language; in the service's own words in English, and where there are no others. */

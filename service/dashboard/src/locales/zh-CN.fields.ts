@@ -99,7 +99,7 @@ const limits = {
   "How often a failed job starts again, from its newest checkpoint.": "失败的作业最多从最新检查点重新开始几次。",
   "How long a stopping job may take to save its work before it is killed.": "作业停止时，在被强制终止之前有多长时间保存进度。",
   "Bytes of log kept per rank and attempt; the rest is dropped and counted.": "每个 rank 每次尝试保留的日志字节数；其余丢弃，并计入统计。",
-  "What is done when the run makes no more steps.": "运行不再步进时如何处理。",
+  "What is done when the run makes no more steps; one that has reported none is not watched.": "运行不再步进时如何处理；从未上报步数的运行不受监视。",
   "No run is taken for hanging before this.": "未到此时间，不判定为挂住。",
   "Times its median step.": "每步时间中位数的倍数。",
   "Once its stacks are dumped: stop it (retries count), or only show that it hangs.": "转储调用栈之后：停止作业（计入重试），或仅提示它已挂住。",
