@@ -26,9 +26,21 @@ class Python:
 
 def python_at(path: str) -> Python | None:
     """The Python that a spec names, if it is on this machine."""
-    program = Path(path, "bin", "python") if Path(path).is_dir() else Path(path)
+    program = _program_at(path)
     probed = _probe(str(program)) if program.is_absolute() and program.is_file() else None
     return None if probed is None else Python(path=path, has_torch=probed[1])
+
+
+def absent(path: str) -> str | None:
+    """Return the warning that the Python which a spec names is not on this machine; None if it is there."""
+    program = _program_at(path)
+    if not program.is_absolute() or os.path.exists(program):  # noqa: PTH110  # a folder that is closed is none
+        return None
+    return f"python: there is no {program} on this machine: make the environment, or name another on the job's node"
+
+
+def _program_at(path: str) -> Path:
+    return Path(path, "bin", "python") if os.path.isdir(path) else Path(path)  # noqa: PTH112
 
 
 def active_python(environment: Mapping[str, str] = os.environ) -> Python | None:

@@ -2,7 +2,6 @@
 
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
-from urllib.parse import urlsplit
 
 import typer
 
@@ -75,17 +74,16 @@ def _drain(client: "Client", node: str, *, message: str) -> None:
 
 def _invite(node: str, expires: str, *, json: bool) -> None:
     from torchyard.api import NewInvitation
-    from torchyard.client.connection import LOOPBACK
 
     asked = common.checked(NewInvitation, {"expires_in": expires})
     with common.connect() as client:
-        made, url = client.invite(node, asked), client.connection.url
+        made, url, loopback = client.invite(node, asked), client.connection.url, client.connection.is_loopback
     if json:
         common.print_json(made)
         return
     common.line(f"yard worker --join {url} --name {node} --join-token {made.token}")
     common.note(f"on {node}, once and within {expires}; as root with systemd: sudo yard install with the same options")
-    if urlsplit(url).hostname in LOOPBACK:
+    if loopback:
         common.warn(f"other machines reach nothing at {url}: put the service's address in their network in its place")
 
 

@@ -168,9 +168,17 @@ def _prepare(client: "Client", draft: "Draft") -> "PreparedSubmission":
         drafts.override(draft.data, f"resources.gpus={gpus}")
     prepared = drafts.prepare(draft)
     notices.show(client)
-    for warning in prepared.warnings:
+    for warning in (*prepared.warnings, *_absent_python(client, prepared.spec.python)):
         common.warn(warning)
     return prepared
+
+
+def _absent_python(client: "Client", python: str | None) -> list[str]:
+    """Return the warning that the job's Python is missing, where the service is on this machine, as its node may be."""
+    from torchyard.analysis import interpreters
+
+    warning = interpreters.absent(python) if python is not None and client.connection.is_loopback else None
+    return [] if warning is None else [warning]
 
 
 def submitted(client: "Client", draft: "Draft") -> "Job":

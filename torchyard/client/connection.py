@@ -71,13 +71,15 @@ class Connection:
         self.url = find_url(url)
         self.token = find_token(token, self.url)
         address = httpx.URL(self.url)
+        #: The service is on this machine.
+        self.is_loopback = address.host in LOOPBACK
         self._http = httpx.Client(
             base_url=self.url,
             headers={"Authorization": f"Bearer {self.token}"},
             timeout=httpx.Timeout(timeout_s, connect=5.0),
             limits=httpx.Limits(max_connections=None),
             # A proxy of the environment is for other machines, never for this one.
-            trust_env=address.host not in LOOPBACK,
+            trust_env=not self.is_loopback,
             # Reading the certificates of all authorities takes longer than most commands: only where one is checked.
             verify=address.scheme == "https",
             event_hooks={"response": [self._note_clock]},

@@ -85,6 +85,12 @@ def test_a_project_that_is_new_is_told_once(yard: Callable[..., Done], code: Pat
     assert "is new" not in yard(*words).err
 
 
+def test_a_python_that_is_not_on_the_box_is_warned_of(yard: Callable[..., Done], code: Path) -> None:
+    words = ("--dry-run", "--gpus", "0", "--launcher", "python", "--code", str(code), "--", "python", "train.py")
+    assert "python: there is no /nope on this machine" in yard("run", "--python", "/nope", *words).err
+    assert "there is no" not in yard("run", "--python", sys.executable, *words).err
+
+
 def test_all_gpus_are_as_many_as_the_box_has(yard: Callable[..., Done], live_service: Live, code: Path) -> None:
     file = code / "job.yaml"
     file.write_text("command: [train.py]\nlauncher: torchrun\ncode: .\nresources: {gpus: all}\n")

@@ -45,3 +45,10 @@ def test_an_interpreter_outside_of_environments_is_given_itself() -> None:
 
 def test_no_python_is_no_error() -> None:
     assert interpreters.active_python({"PATH": "/nonexistent"}) is None
+
+
+def test_only_a_python_that_is_missing_is_warned_of(venv: Path, tmp_path: Path) -> None:
+    assert all(interpreters.absent(path) is None for path in (str(venv), sys.executable, "python3"))
+    told = interpreters.absent(str(tmp_path))
+    assert told is not None
+    assert told.startswith(f"python: there is no {tmp_path}/bin/python on this machine: ")
