@@ -4,6 +4,7 @@ import { lineColor } from "../lib/colors";
 import { tick } from "../lib/format";
 import type { Axis, Mark } from "../lib/series";
 import { duration } from "../lib/time";
+import { haveRoom } from "./flags";
 
 /** A moment worth a vertical line: a later attempt took over there. */
 export interface Flag {
@@ -195,15 +196,18 @@ function drawFlags(chart: uPlot, flags: readonly Flag[], look: Look): void {
   ctx.textAlign = "left";
   ctx.textBaseline = "top";
   ctx.setLineDash([4 * ratio, 4 * ratio]);
-  for (const flag of flags) {
-    const x = inside(chart, flag.x);
-    if (x === null) continue;
+  const lines = flags.flatMap(({ x: at, label }) => {
+    const x = inside(chart, at);
+    return x === null ? [] : [{ x, label, width: ctx.measureText(label).width + 8 * ratio }];
+  }).sort((one, other) => one.x - other.x);
+  const labelled = haveRoom(lines);
+  lines.forEach(({ x, label }, index) => {
     ctx.beginPath();
     ctx.moveTo(x, top);
     ctx.lineTo(x, top + height);
     ctx.stroke();
-    ctx.fillText(flag.label, x + 4 * ratio, top + 2 * ratio);
-  }
+    if (labelled[index]) ctx.fillText(label, x + 4 * ratio, top + 2 * ratio);
+  });
   ctx.restore();
 }
 
