@@ -131,7 +131,10 @@ export function RunsTable({ jobs, runs, metrics, ends, hidden, brushedOut, onHid
                       type="button"
                       className="run-remove"
                       aria-label={t`Leave out run ${{ number: job.number }}`}
-                      onClick={() => onRemove(job)}
+                      onClick={(event) => {
+                        focusNeighbour(event.currentTarget);
+                        onRemove(job);
+                      }}
                     >
                       ×
                     </button>
@@ -169,6 +172,13 @@ function linesOf(
     ));
     return [{ job, run, values }];
   });
+}
+
+/** Moves the focus to the same button of the next row, else of the one before: it would be lost with its own. */
+function focusNeighbour(button: HTMLElement): void {
+  const row = button.closest("tr");
+  const rows = [row?.nextElementSibling, row?.previousElementSibling];
+  rows.map((each) => each?.querySelector<HTMLElement>(".run-remove")).find(Boolean)?.focus();
 }
 
 /** Lines in order of a column; what has no value comes last either way. */
