@@ -7,20 +7,22 @@ import shutil
 import signal
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
 
-from service.db.engine import Database
-from service.db.schema import migrate
-from tests.support import memory, postgres, processes, statements_cache
+from tests.support import memory, processes
 from tests.support.live import live_service, serve, yard_home
+
+if TYPE_CHECKING:  # loaded by the fixtures that need them: what hands tests out to several processes runs none
+    from service.db.engine import Database
+    from tests.support import postgres
 
 __all__ = ["live_service", "serve", "yard_home"]
 
@@ -57,7 +59,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection() -> Iterator[None]:
     """Collect without looking for garbage, which takes a third of the time, and keep what is loaded by then out of it.
 
-    To look through that took most of a training's time, which ends with a collection.
+    To look through that took most of a training's time, which ends with a collection. Processes share the cores:
+    torch's own threads would only wait for each other, which takes as much of a core as to compute.
     """
     gc.disable()
     try:
@@ -65,6 +68,8 @@ def pytest_collection() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
+        if torch := sys.modules.get("torch"):
+            torch.set_num_threads(1)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -78,19 +83,22 @@ def _turn(item: pytest.Item) -> int:
     return 2 if item.path.is_relative_to(_UNIT) else 0
 
 
+@pytest.fixture(scope="session")
+def watch() -> Iterator[processes.Watch]:
+    """One for all tests: a thread for each takes longer than most of them."""
+    with processes.watch(_HANGS_S) as watch:
+        yield watch
+
+
 @pytest.fixture(autouse=True)
-def no_leaked_processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def no_leaked_processes(monkeypatch: pytest.MonkeyPatch, watch: processes.Watch) -> Iterator[None]:
     """Fails a test that leaves a process behind: every child inherits a mark of this one test."""
-    mark, before = secrets.token_hex(8), processes.ids()
+    mark = watch.begin()
     monkeypatch.setenv(processes.MARK, mark)
     monkeypatch.setenv("TORCHYARD_JOB_ENV", processes.MARK)  # jobs inherit it too
-    watch = threading.Timer(_HANGS_S, lambda: print(processes.stacks(mark), file=sys.stderr))
-    watch.daemon = True
-    watch.start()
     yield
-    watch.cancel()
     deadline = time.monotonic() + 20
-    while (left := processes.marked(mark, but=before)) and time.monotonic() < deadline:
+    while (left := watch.left()) and time.monotonic() < deadline:
         time.sleep(0.05)
     for pid, _ in left:
         os.kill(pid, signal.SIGKILL)
@@ -100,13 +108,17 @@ def no_leaked_processes(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def compiled_statements() -> Iterator[None]:
     """Statements are compiled once for all tests."""
+    from tests.support import statements_cache
+
     with statements_cache.shared():
         yield
 
 
 @pytest.fixture(scope="session")
-def postgres_server() -> Iterator[postgres.Server]:
+def postgres_server() -> Iterator["postgres.Server"]:
     """One PostgreSQL server for the whole run."""
+    from tests.support import postgres
+
     with postgres.serve() as server:
         yield server
 
@@ -132,6 +144,8 @@ def empty_database_url(request: pytest.FixtureRequest, database_folder: Path) ->
 @pytest.fixture(scope="session")
 def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An SQLite database to copy, which is faster than to migrate each."""
+    from service.db.schema import migrate
+
     path = tmp_path_factory.mktemp("sqlite") / "migrated.db"
     migrate(f"sqlite:///{path}")
     return path
@@ -149,8 +163,10 @@ def database_url(request: pytest.FixtureRequest, database_folder: Path, migrated
 
 
 @pytest.fixture
-def db(database_url: str) -> Iterator[Database]:
+def db(database_url: str) -> Iterator["Database"]:
     """An open database with all tables."""
+    from service.db.engine import Database
+
     database = Database(database_url)
     yield database
     database.dispose()

@@ -9,18 +9,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import pytest
-from fastapi import FastAPI
 
-from service.api.server import Server, address, bind
-from service.app import create_app
-from service.context import Context
-from service.settings import ServiceSettings
 from tests.support.wait import until
 from torchyard import home
+
+if TYPE_CHECKING:  # every test loads this module, and few the service
+    from fastapi import FastAPI
+
+    from service.context import Context
+    from service.settings import ServiceSettings
 
 
 @dataclass(kw_only=True)
@@ -32,8 +33,8 @@ class Live:
     admin_token: str
     client: httpx.Client
     anonymous: httpx.Client
-    app: FastAPI
-    context: Context
+    app: "FastAPI"
+    context: "Context"
 
     def as_token(self, token: str) -> httpx.Client:
         """A client with another token; close it."""
@@ -49,16 +50,21 @@ def connect(url: str, token: str | None) -> httpx.Client:
     return httpx.Client(base_url=url, headers=headers, timeout=30, trust_env=False, verify=url.startswith("https"))
 
 
-def settings_for(database_url: str, folder: Path, **changes: Any) -> ServiceSettings:
+def settings_for(database_url: str, folder: Path, **changes: Any) -> "ServiceSettings":
     """Settings of a service whose data lie in a folder; the broker is absent unless given."""
+    from service.settings import ServiceSettings
+
     broker = f"redis+socket://{folder / 'no-redis.sock'}"
     base = ServiceSettings(data=folder / "service", database_url=database_url, broker_url=broker, port=0)
     return replace(base, **changes)
 
 
 @contextmanager
-def running(settings: ServiceSettings) -> Iterator[Live]:
+def running(settings: "ServiceSettings") -> Iterator[Live]:
     """Runs the real application under uvicorn in a thread; TORCHYARD_HOME must be the test's own."""
+    from service.api.server import Server, address, bind
+    from service.app import create_app
+
     app = create_app(settings)
     listening = bind(settings.host, settings.port)
     server = Server(app)
