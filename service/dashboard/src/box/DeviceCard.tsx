@@ -32,7 +32,7 @@ export function DeviceCard({ device, all, telemetry }: Props) {
       <div className="siding">
         <Holders device={device} />
         <div className="siding-rail" aria-hidden="true" />
-        <span className="device-name">{[device.name, ...nearness(device, all)].join(" · ")}</span>
+        <span className="device-name">{[device.kind === "gpu" ? device.name : t`CPU slot`, ...nearness(device, all)].join(" · ")}</span>
       </div>
       {device.kind === "gpu" && device.unusable === null && <Gauges device={device} telemetry={telemetry} />}
     </li>

@@ -1,4 +1,5 @@
-import { expect, it } from "vitest";
+import { i18n } from "@lingui/core";
+import { expect, it, onTestFinished } from "vitest";
 
 import openapi from "../../../../openapi.json";
 import { NOTES, notesWords, noteWords } from "./notes";
@@ -25,6 +26,19 @@ it("tells what is advised", () => {
   expect(words("never-put-back", { by: "list", project: "vision" })).toContain("`no_restarts`");
   expect(words("never-put-back", { by: "project", project: "vision" })).toContain("project vision wants it");
   expect(words("put-back", { after: "1m", times: 2, restartable: "auto" })).toContain("2 times at most");
+});
+
+it("tells why a launcher was chosen, as whoever submits says it", async () => {
+  const [before, { messages }] = [i18n.locale, await import("../locales/zh-CN")];
+  onTestFinished(() => i18n.activate(before));
+  i18n.loadAndActivate({ locale: "zh-CN", messages });
+  const because = (said: string) => words("launcher", { launcher: "python", said });
+  const reasons = ["the job's Python has no torch, and its script imports none", "t.py:2 (mp.spawn) starts the processes itself",
+    "the script takes its rank as --local_rank", "the command asks for it (`-n 2` is left out: the queue starts one process per GPU itself)"];
+  const told = reasons.map(because);
+  expect(told.filter((each, at) => each.includes(reasons[at] ?? ""))).toEqual([]);
+  expect(told[1]).toContain("t.py:2 (mp.spawn)");
+  expect(because("I say so")).toContain("I say so");
 });
 
 it("joins notes", () => {

@@ -2,6 +2,7 @@ import { t } from "@lingui/core/macro";
 
 import type { Policy } from "../api/types";
 import { setting } from "./setting";
+import { exactDuration } from "./time";
 
 /** The spans of a policy, in the order in which one meets them. */
 export const SPANS = [
@@ -24,6 +25,12 @@ export const SWITCHES = [
 export const ORDERS = [
   { key: "fair", label: t`Fair` }, { key: "fifo", label: t`First come` }, { key: "las", label: t`Least service` },
 ] as const satisfies readonly { key: Policy["order"]; label: string }[];
+
+/** A span of a policy as people read it. */
+export function spanWords(span: Policy[SpanKey]): string {
+  if (span == null) return t`off`;
+  return typeof span === "string" ? span : exactDuration(span);
+}
 
 /** A policy while it is edited: spans are texts, such as `90s`, `10m`, `4h` or `7d`. */
 export interface PolicyDraft {

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { inUnit, listed, optional, setting, sizeSetting } from "./setting";
 
 it("writes spans as settings have them", () => {
-  expect([604_800, 90, 3_600, 0, null, "4h"].map(setting)).toEqual(["7d", "90s", "1h", "0s", "off", "4h"]);
+  expect([604_800, 90, 3_600, 0, "4h"].map(setting)).toEqual(["7d", "90s", "1h", "0s", "4h"]);
 });
 
 it("writes a number with its unit", () => {

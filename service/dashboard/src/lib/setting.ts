@@ -1,8 +1,7 @@
 const UNITS = [["d", 86_400], ["h", 3_600], ["m", 60]] as const;
 
-/** Seconds as one writes them in a setting: `7d`, `90s`; null is `off`. */
-export function setting(seconds: number | string | null | undefined): string {
-  if (seconds == null) return "off";
+/** Seconds as one writes them in a setting: `7d`, `90s`. */
+export function setting(seconds: number | string): string {
   if (typeof seconds === "string") return seconds;
   const [unit, size] = UNITS.find(([, each]) => seconds > 0 && seconds % each === 0) ?? ["s", 1];
   return `${seconds / size}${unit}`;

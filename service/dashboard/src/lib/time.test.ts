@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { age, day, duration, exactly, hour, milliseconds, moment, pieces, secondsBetween } from "./time";
+import { age, day, duration, exactDuration, exactly, hour, milliseconds, moment, pieces, secondsBetween } from "./time";
 
 describe("duration", () => {
   it("shows the two largest units", () => {
@@ -16,6 +16,10 @@ describe("duration", () => {
 it("tells milliseconds to a tenth where they are few, and minutes where they are many", () => {
   const told = [0, 3.44, 1730.2, 361_585].map(milliseconds);
   expect(told).toEqual(["0.0 ms", "3.4 ms", "1,730 ms", "6m 01s"]);
+});
+
+it("tells whole spans exactly", () => {
+  expect([604_800, 90, 3_600, 60, 0].map(exactDuration)).toEqual(["7d", "90s", "1h", "1m", "0s"]);
 });
 
 it("tells ages in one unit", () => {

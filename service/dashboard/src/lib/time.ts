@@ -69,6 +69,14 @@ export function duration(seconds: number): string {
   return `${amount(Math.floor(whole / 86400), "day")} ${amount(Math.floor((whole % 86400) / 3600), "hour")}`;
 }
 
+const WHOLE = [["day", 86_400], ["hour", 3_600], ["minute", 60]] as const;
+
+/** Seconds exactly, in the largest unit of which they are whole: `7d`, `90s`. */
+export function exactDuration(seconds: number): string {
+  const [unit, size] = WHOLE.find(([, each]) => seconds > 0 && seconds % each === 0) ?? ["second", 1];
+  return amount(seconds / size, unit);
+}
+
 /** Milliseconds, to a tenth where they are few: `3.4 ms`, `1,730 ms`. */
 export function milliseconds(ms: number): string {
   if (ms >= 60_000) return duration(ms / 1000);

@@ -3,8 +3,7 @@ import { Trans } from "@lingui/react/macro";
 import { useState } from "react";
 
 import { usePolicy } from "../api/sharing";
-import { ORDERS, SPANS, SWITCHES } from "../lib/policy";
-import { setting } from "../lib/setting";
+import { ORDERS, SPANS, spanWords, SWITCHES } from "../lib/policy";
 import { Notice } from "../ui/Notice";
 import { Panel } from "../ui/Panel";
 import { PolicyDialog } from "./PolicyDialog";
@@ -34,7 +33,7 @@ export function PolicyPanel({ admin }: { admin: boolean }) {
             <div key={key} title={hint}><dt>{label}</dt><dd>{policy[key] ? t`on` : t`off`}</dd></div>
           ))}
           {SPANS.map(({ key, label, hint }) => (
-            <div key={key} title={hint}><dt>{label}</dt><dd>{setting(policy[key])}</dd></div>
+            <div key={key} title={hint}><dt>{label}</dt><dd>{spanWords(policy[key])}</dd></div>
           ))}
         </dl>
       )}
