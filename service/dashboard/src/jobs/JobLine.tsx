@@ -81,7 +81,7 @@ const CELLS: Record<Column, Cell> = {
   resources: ({ gpus }) => gpus,
   progress: ({ progress, state }) => progress !== null && <Track progress={progress} moving={state === "running"} />,
   latest: ({ latest }) => headline(latest).map(([name, value]) => (
-    <span key={name} className="latest" data-odd={typeof value === "string" || undefined}>
+    <span key={name} className="latest" title={`${name} ${metric(value)}`} data-odd={typeof value === "string" || undefined}>
       <span className="faint">{name}</span> <span>{metric(value)}</span>
     </span>
   )),
