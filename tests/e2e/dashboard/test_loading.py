@@ -67,8 +67,25 @@ def test_slow_styles_outlast_the_failure_of_another_part(page: Page, submit: Cal
     page.goto("/")
     with page.expect_request(lambda request: request.url.endswith(".css") and request.url in asked, timeout=60_000):
         page.get_by_role("link", name="1 resnet").click()
+    expect(page.get_by_role("progressbar", name="Loading")).to_be_visible()
     slow[0].continue_()
     expect(page.get_by_role("heading", name="resnet")).to_be_visible()
+    expect(page.get_by_role("progressbar", name="Loading")).to_have_count(0)
+
+
+def test_what_a_page_waits_for_is_told_in_a_while(page: Page) -> None:
+    slow: list[Route] = []
+
+    def hold(route: Route) -> None:
+        slow.append(route)
+
+    page.route("**/openapi.json", hold)
+    page.goto("/submit")
+    expect(page.get_by_role("progressbar", name="Loading")).to_be_visible()
+    assert faults(page) == []
+    slow[0].continue_()
+    expect(page.get_by_role("button", name="Submit")).to_be_visible()
+    expect(page.get_by_role("progressbar", name="Loading")).to_have_count(0)
 
 
 def test_part_that_cannot_be_loaded_is_told_with_a_way_to_reload(page: Page) -> None:

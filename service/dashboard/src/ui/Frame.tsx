@@ -14,6 +14,7 @@ import { type PageLink, pagesOf } from "./pages";
 import { ThemeToggle } from "./ThemeToggle";
 import { useNarrow } from "./useNarrow";
 
+const LoadingBar = later(() => import("./LoadingBar"), "LoadingBar");
 const NoticeBanner = later(() => import("./NoticeBanner"), "NoticeBanner");
 const Bell = later(() => import("../bell/Bell"), "default");
 const SignIn = later(() => import("../session/SignIn"), "SignIn");
@@ -22,7 +23,12 @@ const PageMenu = later(() => import("./PageMenu"), "default");
 /** Every page; one of a public link asks for no sign-in and leads nowhere else. */
 export function Root() {
   const linked = useLocation({ select: ({ pathname }) => pathname.startsWith("/shared/") });
-  return linked ? <Outlet /> : <Frame />;
+  return (
+    <>
+      <LoadingBar />
+      {linked ? <Outlet /> : <Frame />}
+    </>
+  );
 }
 
 /** The frame of every page, or the sign-in while nobody is signed in. */
