@@ -33,9 +33,11 @@ def test_a_result_is_heard_before_the_end(shim: subprocess.Popen[bytes], tmp_pat
     watched = watch.of_shim(record(shim.pid), tmp_path / "result.json.pipe")
     assert not watched.wait(0)
     assert watched.said is None
-    threading.Timer(0.01, result.write, [{"exit_code": 0}]).start()
+    told = threading.Timer(0.01, result.write, [{"exit_code": 0}])
+    told.start()
     assert not watched.wait(30)
     assert watched.said == b'{"exit_code": 0}\n'
+    told.join()  # what it tells is heard before the file is there
     shim.communicate()
     assert watched.wait(30)
     assert path.read_text() == '{"exit_code": 0}'
