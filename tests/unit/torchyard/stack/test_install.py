@@ -21,7 +21,7 @@ PYTHON = Path(sys.executable)
 def plan(open_tmp: Path) -> Iterator[Plan]:
     """A machine as `yard install` makes it."""
     with accounts.account() as made:
-        subprocess.run(["usermod", "--shell", install.NOLOGIN, made.pw_name], check=True)
+        accounts.change("usermod", "--shell", install.NOLOGIN, made.pw_name)
         plan = install.machine(PYTHON, "/bin/true", account=made.pw_name, prefix=open_tmp)
         install.apply(plan)
         yield plan
@@ -150,7 +150,7 @@ def test_a_restart_ends_no_training_and_jobs_have_groups_beside_the_workers(whic
 @accounts.needs_root
 def test_accounts_that_are_missing_or_that_people_log_in_to(plan: Plan, open_tmp: Path) -> None:
     (account,) = plan.accounts
-    subprocess.run(["usermod", "--shell", "/bin/sh", account.name], check=True)
+    accounts.change("usermod", "--shell", "/bin/sh", account.name)
     assert f"`usermod -s {install.NOLOGIN} {account.name}`" in next(install.findings(plan))
     other = install.machine(PYTHON, "/bin/true", account="nobody-has-this", prefix=open_tmp)
     assert "there is no account nobody-has-this" in next(install.findings(other))
