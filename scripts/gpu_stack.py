@@ -243,7 +243,7 @@ def isolated(gpu: bool) -> str:
 
 
 def recipe(gpu: bool) -> str:
-    """A recipe that is stopped and goes on ends with the weights of one that is not, bit for bit."""
+    """A recipe that is stopped and goes on ends with the validation loss of one that is not, in all bits."""
     given = {
         "model": {"name": "digits_cnn"},
         "data": "digits",

@@ -214,7 +214,7 @@ def _joining(tx: Connection, job: JobRecord) -> list[Reason]:
 
 
 def unwatched(tx: Connection, job: JobRecord, now: int) -> list[Reason]:
-    """Return the notice that nobody sees if it hangs: by now it would count as hanging, and has reported no step."""
+    """Return the notice on a run without reported steps, which is not watched for hanging; none before `hang.after`."""
     if job.state != JobState.RUNNING or job.spec.recipe is not None:
         return []
     reported = exists().where(

@@ -111,7 +111,7 @@ class ClosedReason(StrEnum):
 class LowDisk(NamedTuple):
     """Disk space that a node has free, and the floor below which nothing starts there, as text.
 
-    To the tenth of a unit, as messages have it: the node is another only when they would be.
+    Rounded as in messages, so that a node counts as changed only when its message does.
     """
 
     free: str

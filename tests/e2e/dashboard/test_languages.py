@@ -13,6 +13,7 @@ from tests.support.scripted import Agent
 from torchyard import wire
 
 pytestmark = pytest.mark.browser
+SHORT_OF_MEMORY = re.compile("GPU 显存.或作业分到的份额 gpu_share.不足")
 Submit = Callable[..., dict[str, Any]]
 LANGUAGE = "document.documentElement.lang"
 
@@ -55,9 +56,9 @@ def test_browser_that_prefers_chinese_gets_it_and_reads_why_a_job_waits_or_runs(
     assert "年" in str(chinese.locator("time").first.get_attribute("title"))
     assert faults(chinese) == []
     run.end(exit_code=1, fingerprint="out-of-memory")
-    expect(chinese.get_by_role("region", name="失败原因")).to_contain_text("GPU 显存")
+    expect(chinese.get_by_role("region", name="失败原因")).to_contain_text(SHORT_OF_MEMORY)
     expect(chinese.get_by_role("region", name="失败原因")).to_contain_text("退出码 1")
-    expect(chinese.locator(".events")).to_contain_text("GPU 显存")
+    expect(chinese.locator(".events")).to_contain_text(SHORT_OF_MEMORY)
     expect(chinese.locator(".stage-name").first).to_have_text("受理请求")
     on_gpu, off = {"pid": 71, "name": "python", "user": "eve", "started": "2026-11-25 18:00 UTC"}, "switched off"
     stray = wire.Finding(
