@@ -62,7 +62,7 @@ class AttemptFolder:
     attempt_id: AttemptId
 
     def __post_init__(self) -> None:
-        if not _ID.fullmatch(self.attempt_id):
+        if not is_attempt_id(self.attempt_id):
             raise ValueError(f"{self.attempt_id!r} is not an attempt id")
 
     @property
@@ -251,6 +251,11 @@ class AttemptFolder:
         """Move the whole folder, but for temporary files, to another name on the same file system; as `remove`."""
         self._remove_temporary()
         self.path.rename(target)
+
+
+def is_attempt_id(text: str) -> bool:
+    """Return whether an attempt can have this id: it is the name of its folder."""
+    return _ID.fullmatch(text) is not None
 
 
 def finish_removals(attempts: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from torchyard.ids import AttemptId
 from torchyard.injob import layout
+from worker.attempts.folder import is_attempt_id
 from worker.shim import table
 
 _PAUSE_S = 0.02
@@ -48,7 +49,10 @@ def of_attempt(attempt_id: AttemptId) -> list[table.Process]:
 
 
 def attempts_alive(attempts: Path) -> set[AttemptId]:
-    """Ids of this home's attempts of which the process table shows a living process."""
+    """Ids of this home's attempts of which the process table shows a living process.
+
+    What a process says of itself is its user's to write: a name that is no id belongs to no attempt.
+    """
     name = f"{layout.ATTEMPT_DIR}=".encode()
     carried = {
         entry.removeprefix(name).decode(errors="replace")
@@ -57,7 +61,10 @@ def attempts_alive(attempts: Path) -> set[AttemptId]:
         for entry in process.environment()
         if entry.startswith(name)
     }
-    return {AttemptId(Path(folder).name) for folder in carried if _same(Path(folder).parent, attempts)}
+    folders = (Path(folder) for folder in carried)
+    return {
+        AttemptId(folder.name) for folder in folders if is_attempt_id(folder.name) and _same(folder.parent, attempts)
+    }
 
 
 def _same(one: Path, other: Path) -> bool:
