@@ -239,7 +239,10 @@ class CheckpointForwarder:
 
 def parse_manifest(name: str, data: bytes) -> wire.CheckpointReport:
     """Read a manifest that a job wrote; raise ValueError when it is not one."""
-    content = json.loads(data, parse_constant=JSON_CONSTANTS.__getitem__)
+    try:
+        content = json.loads(data, parse_constant=JSON_CONSTANTS.__getitem__)
+    except RecursionError as error:
+        raise ValueError("its manifest is nested too deeply") from error
     if not isinstance(content, dict):
         raise ValueError("its manifest is not an object")
     report = wire.CheckpointReport.model_validate({**content, "name": name})

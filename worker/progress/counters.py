@@ -15,7 +15,8 @@ _PREPARATION: Final = re.compile(
 )
 _ANSI: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _SUFFIX: Final = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-_COUNT: Final = r"\d+(?:\.\d+)?[kMGT]?"
+#: A count of more digits is beyond all floats, or near it.
+_COUNT: Final = r"\d{1,18}(?:\.\d+)?[kMGT]?"
 #: ``label:  45%|####5     | 45/100 [00:10<00:12,  4.5it/s]``
 _TQDM: Final = re.compile(rf"^(.*?)\s*\d{{1,3}}%\|[^|]*\|\s*({_COUNT})/({_COUNT})\s*\[([^\]]*)")
 #: ``45/100 ━━━━━━━━━━ 1s 5ms/step - loss: 0.3`` and ``45/100 [====>.....] - ETA: 1s``; a line an epoch, at its end:

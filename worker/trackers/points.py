@@ -55,7 +55,7 @@ class Read:
 
 
 def numbers(logged: Mapping[str, Any]) -> dict[str, float]:
-    """The numbers of what was logged, by name; those in nested mappings as ``outer.inner``."""
+    """The numbers of what was logged, by name; those in nested mappings as ``outer.inner``. Raises RecursionError."""
     return dict(_numbers(logged.items(), ""))
 
 
@@ -85,8 +85,11 @@ def global_step(values: Mapping[str, float], counter: int) -> int:
 
 
 def whole(number: float) -> int:
-    """Return a number as an integer that every database can hold. Raises ValueError."""
-    found = int(number)
+    """Return a number as an integer that every database can hold. Raises ValueError, also for infinity."""
+    try:
+        found = int(number)
+    except OverflowError as error:
+        raise ValueError(str(error)) from error
     if found not in INT64:
         raise ValueError(f"{number} is beyond 64 bits")
     return found

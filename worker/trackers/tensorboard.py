@@ -100,14 +100,7 @@ def _points(event: bytes, end: int) -> Iterator[TrackerPoint]:
         elif number == 5:
             values |= _summary(protobuf.message(value))
     if values:
-        yield TrackerPoint(end, step, _microseconds(time_s), values)
-
-
-def _microseconds(time_s: float) -> int:
-    try:
-        return whole(time_s * 1e6)
-    except OverflowError as error:
-        raise ValueError(str(error)) from error
+        yield TrackerPoint(end, step, whole(time_s * 1e6), values)
 
 
 def _summary(summary: bytes) -> dict[str, float]:

@@ -22,21 +22,14 @@ def read(connection: sqlite3.Connection, after: int, limit: int) -> Read:
     for number, run, step, moment, logged in connection.execute(_ROWS, (after, limit)):
         found.end = int(number)
         try:
-            values = numbers(_finite(_json(logged)))
+            values = numbers(_finite(dict(json.loads(logged))))
             point = TrackerPoint(found.end, global_step(values, step), _microseconds(moment), values, str(run))
-        except (ValueError, TypeError, AttributeError):
+        except (ValueError, TypeError, AttributeError, RecursionError):
             found.skipped += 1
         else:
             if values:
                 found.points.append(point)
     return found
-
-
-def _json(logged: str | bytes) -> dict[str, Any]:
-    try:
-        return dict(json.loads(logged))
-    except RecursionError as error:
-        raise ValueError(str(error)) from error
 
 
 def _finite(logged: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import zlib
 from typing import Any, Final
 
 from worker.trackers import protobuf
-from worker.trackers.points import Chunk, Read, TrackerPoint, global_step, numbers, whole
+from worker.trackers.points import Chunk, Read, TrackerPoint, as_float, global_step, numbers, whole
 
 _FILE_HEADER: Final = 7
 _BLOCK: Final = 32768
@@ -87,7 +87,7 @@ def _take(record: bytes | None, end: int, found: Read) -> None:
     try:
         logged, counter = _history(record)
         point = _point(logged, counter, end)
-    except ValueError:
+    except (ValueError, RecursionError):
         found.skipped += 1
         return
     if point.values:
@@ -98,7 +98,7 @@ def _point(logged: dict[str, Any], counter: int, end: int) -> TrackerPoint:
     own = {name: logged.pop(name, None) for name in _OWN}
     values = numbers(logged)
     time_s = own["_timestamp"] if isinstance(own["_timestamp"], int | float) else 0
-    return TrackerPoint(end, global_step(values, counter), whole(time_s * 1e6), values)
+    return TrackerPoint(end, global_step(values, counter), whole(as_float(time_s) * 1e6), values)
 
 
 def _history(record: bytes) -> tuple[dict[str, Any], int]:
@@ -127,12 +127,5 @@ def _item(item: bytes) -> tuple[str, Any]:
         elif number == 2:
             parts.append(protobuf.text(content))
         elif number == 16:
-            value = _json(protobuf.text(content))
+            value = json.loads(protobuf.text(content))
     return key or ".".join(parts), value
-
-
-def _json(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except RecursionError as error:
-        raise ValueError(str(error)) from error

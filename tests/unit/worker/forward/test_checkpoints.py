@@ -195,7 +195,7 @@ def test_a_manifest_names_plain_paths_only(path: str) -> None:
         parse_manifest("step-1", json.dumps(manifest).encode())
 
 
-@pytest.mark.parametrize("data", [b"", b"[]", b"{}", b'{"step": "x"}', b"\xff"])
+@pytest.mark.parametrize("data", [b"", b"[]", b"{}", b'{"step": "x"}', b"\xff", b"[" * 100_000])
 def test_a_broken_manifest_is_refused(data: bytes) -> None:
     with pytest.raises(ValueError, match=r".+"):
         parse_manifest("step-1", data)

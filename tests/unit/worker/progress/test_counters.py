@@ -58,6 +58,7 @@ def test_progress_is_found(line: str, found: list[Counter]) -> None:
         "loss 0.31 lr 1e-3",
         "no numbers",
         "1/2" * 1000,
+        f" 45%|####5     | {'4' * 400}k/{'9' * 400}k [00:10<00:12,  4.50it/s]",
     ],
 )
 def test_other_numbers_are_no_progress(line: str) -> None:

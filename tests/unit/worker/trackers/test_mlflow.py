@@ -1,6 +1,7 @@
 import math
 import os
 import sys
+from contextlib import closing
 from pathlib import Path
 
 from tests.support import mlflow_store
@@ -54,3 +55,14 @@ def test_rows_of_a_database_are_read_from_where_one_was(tmp_path: Path) -> None:
         assert [point.step for point in mlflow.read_rows(connection, 1, 2, None).points] == [1, 2]
         assert mlflow.read_rows(connection, 0, 10, "job-1").points == found.points[4:]
         assert [mlflow.last_row(connection, job) for job in (None, "job-1", "job-2")] == [5, 5, 0]
+
+
+def test_rows_beyond_all_numbers_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "mlflow.db"
+    mlflow_store.log(path, "a", [("loss", 1, 0.5)])
+    with closing(mlflow_store.connect(path)) as connection, connection:
+        connection.execute("INSERT INTO metrics VALUES ('loss', 0.5, 9e999, 'a', 2, 0)")
+        connection.execute("INSERT INTO metrics VALUES ('loss', 0.5, 1000, 'a', 9e999, 0)")
+    with database.opened(tmp_path, path.name, os.getuid()) as connection:
+        found = mlflow.read_rows(connection, 0, 10, None)
+    assert ([point.step for point in found.points], found.skipped) == ([1], 2)

@@ -20,7 +20,7 @@ def opened(path: Path) -> AbstractContextManager[sqlite3.Connection]:
     return databases.opened(path.parent, path.name, os.getuid())
 
 
-def database(path: Path, rows: Iterable[tuple[str, int, Any]]) -> Path:
+def database(path: Path, rows: Iterable[tuple[str, float, Any]]) -> Path:
     with sqlite3.connect(path) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute(f"CREATE TABLE IF NOT EXISTS metrics ({COLUMNS})")
@@ -45,14 +45,15 @@ def test_rows_are_read_from_where_one_was(tmp_path: Path) -> None:
 
 
 def test_strange_rows_are_counted(tmp_path: Path) -> None:
-    path = database(tmp_path / "p.db", [("one", 0, [1]), ("one", 1, {"text": "x"}), ("one", 2, {"loss": 2})])
+    rows = [("one", 0, [1]), ("one", 1, {"text": "x"}), ("one", 2, {"loss": 2}), ("one", math.inf, {"loss": 3})]
+    path = database(tmp_path / "p.db", rows)
     with sqlite3.connect(path) as writer:
         writer.execute("INSERT INTO metrics (timestamp, step, metrics) VALUES ('yesterday', 4, '{\"loss\": 1}')")
         writer.execute("INSERT INTO metrics (timestamp, step, metrics) VALUES ('yesterday', NULL, 'x')")
     writer.close()
     with opened(path) as connection:
         found = trackio.read(connection, 0, 10)
-    assert ([point.step for point in found.points], found.skipped, found.end) == ([2], 3, 5)
+    assert ([point.step for point in found.points], found.skipped, found.end) == ([2], 4, 6)
 
 
 def test_it_reads_while_somebody_writes_and_never_writes(tmp_path: Path) -> None:

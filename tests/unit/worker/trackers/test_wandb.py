@@ -1,4 +1,5 @@
 import json
+import math
 import random
 import struct
 import zlib
@@ -113,6 +114,17 @@ def test_a_record_beyond_all_sizes_is_stepped_over() -> None:
         assert some.end > at
         found, at = found + some.points, some.end
     assert [point.step for point in found] == [1]
+
+
+@pytest.mark.parametrize("time_s", [math.inf, -math.inf, math.nan, 10**400])
+def test_a_time_beyond_all_numbers_is_no_point(time_s: float) -> None:
+    assert read(log([history({"loss": 1}, 1, time_s), history({"loss": 2}, 2)]))[2] == 1
+
+
+def test_values_that_are_nested_too_deeply_are_no_point() -> None:
+    deep = b"[" * 100_000
+    record = b"\x08\x01" + field(2, field(1, field(2, b"deep") + field(16, deep)))
+    assert read(log([record, history({"loss": 2}, 2)]))[2] == 1
 
 
 def test_noise_is_no_point() -> None:
