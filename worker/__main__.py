@@ -69,7 +69,8 @@ def join(chosen: settings.WorkerSettings) -> None:
 
     Raises JoinError, UnreachableError.
     """
-    if chosen.invitation is None:
+    # Nobody is asked for an invitation that would not be used: this may be a restart, long after standard input was read.
+    if chosen.invitation is None or joining.has_joined(chosen.token_file):
         return
     invitation = sys.stdin.readline().strip() if chosen.invitation == "-" else chosen.invitation
     if joining.join(chosen.address(), invitation, chosen.name, chosen.token_file):

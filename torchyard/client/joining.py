@@ -7,12 +7,17 @@ from torchyard.client.client import Client
 from torchyard.exceptions import JoinError, RefusedError, UnauthorizedError
 
 
+def has_joined(token_file: Path) -> bool:
+    """Return whether a token lies there."""
+    return token_file.exists() and bool(token_file.read_text().strip())
+
+
 def join(url: str, invitation: str, node: str, token_file: Path) -> bool:
     """Get the node's token and keep it in a file, mode 0600; False, and nothing is used up, if one lies there.
 
     Raises JoinError for an invitation that counts no more, or is another node's; UnreachableError.
     """
-    if token_file.exists() and token_file.read_text().strip():
+    if has_joined(token_file):
         return False
     home.write_private(token_file, "")  # what cannot be written must not use the invitation up
     try:

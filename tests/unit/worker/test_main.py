@@ -7,6 +7,7 @@ from torchyard import wire
 from worker import __main__ as main
 from worker.control.registration import Registration
 from worker.exceptions import RequestRefusedError, UnavailableError
+from worker.settings import WorkerSettings
 
 ANSWER = wire.Registered(
     installation="yard-1",
@@ -16,6 +17,14 @@ ANSWER = wire.Registered(
     inbox="/inbox",
     inbox_probe="probe",
 )
+
+
+def test_a_worker_with_a_token_reads_no_invitation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may have been started again by itself, and standard input be a terminal at which nobody sits."""
+    token = tmp_path / "node.token"
+    token.write_text("secret\n")
+    monkeypatch.setattr(main.sys, "stdin", None)
+    main.join(WorkerSettings(name="box", home=tmp_path, url="http://nobody", token_file=token, invitation="-"))
 
 
 class Waits:
