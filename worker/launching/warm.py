@@ -230,7 +230,7 @@ class ForkServers:
     _wanted: dict[ServerKey, float] = field(default_factory=dict, repr=False)
     """Keys for which a server is made, or could not be, with the time until which that holds."""
     _unfit: dict[ServerKey, ColdReason] = field(default_factory=dict, repr=False)
-    """Why an interpreter cannot be shared."""
+    """Why an interpreter cannot be shared, as long as its key is wanted."""
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _closed: threading.Event = field(default_factory=threading.Event, repr=False)
 
@@ -334,10 +334,13 @@ class ForkServers:
 
     def want(self, key: ServerKey, delay: float = DELAY_S, *, anew: bool = False) -> None:
         """Make a server for a key a little later, unless it cannot be shared or there is one; `anew`: also then."""
+        now = self.clock()
         with self._lock:
-            if (key in self._servers and not anew) or self._wanted.get(key, 0.0) > self.clock():
+            self._wanted = {each: until for each, until in self._wanted.items() if until > now}
+            self._unfit = {each: why for each, why in self._unfit.items() if each in self._wanted}
+            if (key in self._servers and not anew) or key in self._wanted:
                 return
-            self._wanted[key] = self.clock() + UNFIT_S
+            self._wanted[key] = now + UNFIT_S
         timer = threading.Timer(delay, self.make, [key])
         timer.daemon = True
         timer.start()

@@ -117,6 +117,19 @@ def test_a_server_is_asked_for_once_in_a_while(tmp_path: Path, monkeypatch: pyte
     assert made == [key, key]
 
 
+def test_what_cannot_be_shared_is_remembered_until_it_may_be_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each environment has a key of its own, so jobs that set a variable each would fill the worker's memory."""
+    monkeypatch.setattr(warm.threading, "Timer", lambda _, make, words: Timer(make, words))
+    now = [0.0]
+    servers = ForkServers(log=tmp_path / "log", clock=lambda: now[0])
+    for run in range(3):
+        now[0] += warm.UNFIT_S + 1
+        servers.want(ServerKey(interpreter="/bin/false", options=(), environment=(("RUN", str(run)),)))
+    assert [len(each) for each in (servers._wanted, servers._unfit)] == [1, 1]
+
+
 class Timer:
     """A timer whose time has come."""
 
