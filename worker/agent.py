@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from torchyard import wire
 from torchyard.ids import AttemptId
@@ -227,7 +227,7 @@ class Agent:
             if self._dumps.get(wanted.attempt) == wanted.serial:
                 return
             self._dumps[wanted.attempt] = wanted.serial
-        self._tools.spawn(lambda: self._send_stacks(wanted))
+        self._start_thread(wanted.attempt, lambda: self._send_stacks(wanted), self._dumps)
 
     def _send_stacks(self, wanted: wire.DumpOrder) -> None:
         try:
@@ -238,6 +238,15 @@ class Agent:
         except UnavailableError:
             with self._lock:
                 self._dumps.pop(wanted.attempt, None)
+
+    def _start_thread(self, attempt: AttemptId, function: Callable[[], None], begun: dict[AttemptId, Any]) -> None:
+        """Give a function a thread, or take it from what was begun: then the next heartbeat begins it again."""
+        try:
+            self._tools.spawn(function)
+        except RuntimeError as error:  # of Python's, where the system has no thread left
+            logger.warning("%s: looked after later: %s", attempt, error)
+            with self._lock:
+                begun.pop(attempt, None)
 
     def _forget(self, attempt: AttemptId) -> None:
         with self._lock:
@@ -259,7 +268,7 @@ class Agent:
             if self._stopped or attempt in self._held:
                 return
             self._held[attempt] = None
-        self._tools.spawn(lambda: self._take_through(where, heard))
+        self._start_thread(attempt, lambda: self._take_through(where, heard), self._held)
 
     def _take_through(self, where: AttemptFolder, heard: Heard | None) -> None:
         """The life of one attempt on this node, in a thread of its own."""
@@ -277,6 +286,7 @@ class Agent:
         finally:
             with self._lock:
                 self._held.pop(where.attempt_id, None)
+                self._dumps.pop(where.attempt_id, None)
 
     def _start(self, where: AttemptFolder, heard: Heard) -> None:
         # Folders on a file server that hangs must not keep the others from starting for ever.

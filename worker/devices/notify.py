@@ -4,12 +4,13 @@ import logging
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 from typing import Final
 
 import psutil
 
+from worker.background import Spawn
 from worker.devices.offenders import Offender
 
 #: Seconds that a terminal and the administrator's command may take.
@@ -25,7 +26,7 @@ class OwnerNotifier:
     ``TORCHYARD_GPU``, ``TORCHYARD_PID`` and ``TORCHYARD_MESSAGE`` in its environment.
     """
 
-    def __init__(self, node: str, command: str | None, spawn: Callable[[Callable[[], None]], object]) -> None:
+    def __init__(self, node: str, command: str | None, spawn: Spawn) -> None:
         self._node = node
         self.command = command
         self._spawn = spawn

@@ -29,6 +29,7 @@ from torchyard.injob import layout
 from worker.attempts.folder import AttemptFolder, ShimRecord
 from worker.attempts.kept import KeptFiles
 from worker.attempts.starts import StartReader
+from worker.background import Spawn
 from worker.exceptions import RequestRefusedError
 from worker.forward import results, upload_stream
 from worker.forward.blobs import BlobSender
@@ -104,7 +105,7 @@ class FollowerTools:
     #: Called when an attempt enters another phase.
     changed: Callable[[], None]
     #: Runs a function in the background.
-    spawn: Callable[[Callable[[], None]], None]
+    spawn: Spawn
     now: Callable[[], float] = time.monotonic
     #: The Xid of a fault that one of these GPUs (UUIDs) has had since a moment (µs).
     xid: Callable[[Collection[str], int], int | None] = no_xid
@@ -250,7 +251,7 @@ class Follower:
 
     def _await_shim(self) -> float | None:
         shim = self._folder.read_shim()
-        if shim is not None:
+        if shim is not None and self._watch is None:  # a step that failed is done again
             self._shim = shim
             self._watch = self._tools.watch(shim, self._folder.result_pipe)
         if shim is not None or self._folder.has_result():

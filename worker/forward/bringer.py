@@ -11,6 +11,7 @@ from torchyard import wire
 from torchyard.ids import AttemptId
 from worker.attempts.content import sha256_of
 from worker.attempts.kept import KeptFiles
+from worker.background import Spawn
 from worker.exceptions import WorkerError
 from worker.forward.blobs import BlobSender
 from worker.forward.outputs import OutputSink
@@ -26,7 +27,7 @@ class Bringer:
         kept: KeptFiles | None,
         sink: OutputSink,
         blobs: BlobSender,
-        spawn: Callable[[Callable[[], None]], None],
+        spawn: Spawn,
     ) -> None:
         self._kept = kept
         self._sink = sink
@@ -50,7 +51,12 @@ class Bringer:
             if attempt in self._busy:
                 return
             self._busy.add(attempt)
-        self._spawn(lambda: self._run(kept, attempt, action))
+        try:
+            self._spawn(lambda: self._run(kept, attempt, action))
+        except RuntimeError as error:  # of Python's, where the system has no thread left
+            with self._lock:
+                self._busy.discard(attempt)
+            logger.warning("%s: its kept files are not brought now: %s", attempt, error)
 
     def _run(self, kept: KeptFiles, attempt: AttemptId, action: Callable[[KeptFiles], None]) -> None:
         try:

@@ -8,7 +8,6 @@ import errno
 import json
 import logging
 import os
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Final, Protocol
@@ -20,6 +19,7 @@ from torchyard.numbers import JSON_CONSTANTS
 from worker.attempts import files, opening, removal
 from worker.attempts.content import sha256_of
 from worker.attempts.tree import Stamp, stamp_of
+from worker.background import BackgroundTask, Spawn
 from worker.exceptions import RequestRefusedError, WorkerError
 from worker.forward.blobs import BlobSender
 
@@ -61,20 +61,19 @@ class CheckpointForwarder:
         folder: Path,
         *,
         owner: int,
-        spawn: Callable[[Callable[[], None]], None],
+        spawn: Spawn,
     ) -> None:
         self._sink = sink
         self._blobs = blobs
         self._attempt = attempt
         self._folder = folder
         self._owner = owner
-        self._spawn = spawn
+        self._task = BackgroundTask(spawn)
         self._found: dict[str, _Checkpoint] = {}
         self._broken: set[str] = set()
         #: Manifests that could not be read, as they were then: one that is still being written is read again.
         self._unreadable: dict[str, Stamp] = {}
         self._stored = self._read_stored()
-        self._busy = False
         self._failure: Exception | None = None
 
     def pump(self) -> bool:
@@ -90,10 +89,9 @@ class CheckpointForwarder:
         if failure is not None:
             raise failure
         waiting = [entry for entry in self._all() if not entry.stored and not entry.removed]
-        if waiting and not self._busy:
-            self._busy = True
+        if waiting and self._task.idle:
             newest = max(waiting, key=lambda entry: entry.report.step)
-            self._spawn(lambda: self._store_in_background(newest))
+            self._task.start(lambda: self._store_in_background(newest))
         return bool(waiting)
 
     def _all(self) -> list[_Checkpoint]:
@@ -164,8 +162,6 @@ class CheckpointForwarder:
         except Exception as error:
             logger.exception("%s: a fault in TorchYard", self._attempt)
             self._failure = error
-        finally:
-            self._busy = False
 
     def _store(self, checkpoint: _Checkpoint) -> None:
         report = self._hashed(checkpoint)

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from torchyard import wire
 from torchyard.ids import AttemptId
+from worker.background import Spawn
 from worker.exceptions import RequestRefusedError
 from worker.monitoring import installed
 
@@ -163,7 +164,7 @@ class EnvironmentForwarder:
         interpreter: JobInterpreter | None,
         reader: EnvironmentReader,
         *,
-        spawn: Callable[[Callable[[], None]], None],
+        spawn: Spawn,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._sink = sink
@@ -201,8 +202,8 @@ class EnvironmentForwarder:
 
     def _begin(self, now: float, *, at_once: bool) -> None:
         if self._since is not None and (at_once or now - self._since >= DELAY_S):
-            self._reading = now
             self._spawn(self._read)
+            self._reading = now
 
     def _read(self) -> None:
         if self._interpreter is not None:

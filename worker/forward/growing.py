@@ -5,7 +5,6 @@ as long as they worked.
 """
 
 import logging
-import threading
 import time
 from collections.abc import Callable
 from typing import Final
@@ -13,6 +12,7 @@ from typing import Final
 from torchyard import wire
 from worker.attempts import tree
 from worker.attempts.tree import BaselineManifest, JobFile, Key, Stamp
+from worker.background import BackgroundTask, Spawn
 from worker.exceptions import WorkerError
 from worker.forward import reports
 from worker.forward.written import OutputLimits, WrittenFiles, is_lost, is_work
@@ -32,30 +32,27 @@ class Growing:
         written: WrittenFiles,
         report: Callable[[wire.OutputReport], wire.Missing],
         limits: OutputLimits,
-        spawn: Callable[[Callable[[], None]], None],
+        spawn: Spawn,
     ) -> None:
         self._written = written
         self._report = report
         self._limits = limits
-        self._spawn = spawn
+        self._task = BackgroundTask(spawn)
         self._pause = limits.every_s
         self._due = time.monotonic() + self._pause
-        self._idle = threading.Event()
-        self._idle.set()
         self._seen: dict[Key, Stamp] = {}
         #: What was reported, with its hashes.
         self.sent: dict[Key, str] = {}
 
     def pump(self) -> bool:
         """Start a round if one is due; there is never more to do at once."""
-        if self._idle.is_set() and time.monotonic() >= self._due:
-            self._idle.clear()
-            self._spawn(self._round)
+        if self._task.idle and time.monotonic() >= self._due:
+            self._task.start(self._round)
         return False
 
     def rest(self, seconds: float) -> bool:
         """Return whether no round is under way, after waiting for that at most so long."""
-        return self._idle.wait(seconds)
+        return self._task.wait(seconds)
 
     def _round(self) -> None:
         began = time.monotonic()
@@ -69,7 +66,6 @@ class Growing:
         finally:
             now = time.monotonic()
             self._due = now + max(self._pause, RESTS * (now - began))
-            self._idle.set()
 
     def bring(self) -> int:
         """One round; returns how many files it brought. The store has each before it is reported, so a node that is

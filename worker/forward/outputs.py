@@ -4,7 +4,7 @@ What is beyond the `OutputLimits`, or would fill the service's disk, is moved to
 for it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
@@ -16,6 +16,7 @@ from torchyard.quantities import format_size
 from worker.attempts import tree
 from worker.attempts.kept import KeptFiles
 from worker.attempts.tree import BaselineManifest, JobFile, Key
+from worker.background import Spawn
 from worker.exceptions import RequestRefusedError, UnavailableError
 from worker.forward import reports
 from worker.forward.blobs import BlobSender
@@ -64,7 +65,7 @@ class OutputForwarder:
         owner: int,
         kept: KeptFiles,
         limits: OutputLimits,
-        spawn: Callable[[Callable[[], None]], None],
+        spawn: Spawn,
     ) -> None:
         self._sink = sink
         self._attempt = attempt

@@ -3,7 +3,6 @@
 import logging
 import os
 import stat
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -14,6 +13,7 @@ from torchyard.failures import fingerprints
 from torchyard.quantities import format_size
 from worker.attempts import opening
 from worker.attempts.folder import AttemptFolder
+from worker.background import BackgroundTask, Spawn
 from worker.monitoring.user_disk import UserDisk
 
 #: Seconds between two looks at least, and how many times as long as a look they rest.
@@ -58,7 +58,7 @@ class DiskWatch:
         self,
         folder: AttemptFolder,
         limit: Callable[[], int | None],
-        spawn: Callable[[Callable[[], None]], None],
+        spawn: Spawn,
         of_users: UserDisk,
         user: str,
     ) -> None:
@@ -66,17 +66,14 @@ class DiskWatch:
         self._of_users = of_users
         self._user = user
         self._limit = limit
-        self._spawn = spawn
+        self._task = BackgroundTask(spawn)
         self._due = 0.0
-        self._idle = threading.Event()
-        self._idle.set()
 
     def pump(self) -> bool:
         """Look if it is time to; there is never more to do at once."""
         limited = self._limit() is not None or self._of_users.limit() is not None
-        if limited and self._idle.is_set() and time.monotonic() >= self._due:
-            self._idle.clear()
-            self._spawn(self._look)
+        if limited and self._task.idle and time.monotonic() >= self._due:
+            self._task.start(self._look)
         return False
 
     def _look(self) -> None:
@@ -88,7 +85,6 @@ class DiskWatch:
         finally:
             now = time.monotonic()
             self._due = now + max(EVERY_S, RESTS * (now - began))
-            self._idle.set()
 
     def look(self) -> None:
         """Have the shim end the attempt if it takes too much, or another of its user's if all of them do.

@@ -36,6 +36,7 @@ class World:
         self.dumped: list[int] = []
         self.told: list[tuple[str, int]] = []
         self.away = False
+        self.no_threads = False
         service: Any = self
         tools = FollowerTools(
             service=service,
@@ -43,7 +44,7 @@ class World:
             watch=lambda *_: service,
             finalize_lost=lambda _: None,
             changed=lambda: None,
-            spawn=self.threads.append,
+            spawn=self.spawn,
             now=lambda: self.now,
         )
         node = Machine(
@@ -57,6 +58,11 @@ class World:
             accounts=UnixAccounts(lambda name: name == "ada", lambda look: look(), lambda: self.now),
         )
         self.agent = Agent(node, self, self.register, tools)
+
+    def spawn(self, function: Callable[[], None]) -> None:
+        if self.no_threads:
+            raise RuntimeError("can't start new thread")
+        self.threads.append(function)
 
     def start(self, attempt: str, _: Heard) -> None:
         self.starts.append(attempt)
@@ -147,6 +153,17 @@ def test_an_unexpected_failure_of_a_start_is_survived(world: World) -> None:
     world.agent.launch("att-1")
     world.run_threads()
     assert len(world.starts) == 2
+
+
+def test_what_found_no_thread_is_looked_after_with_the_next_heartbeat(world: World) -> None:
+    world.hold("att-2", started=False)
+    world.orders = wire.Orders(assigned=["att-1"], orders=[], dumps=[wire.DumpOrder(attempt="att-3", serial=1)])
+    world.no_threads = True
+    assert world.agent.step() == 5
+    world.no_threads = False
+    world.agent.step()
+    world.run_threads()
+    assert (world.starts, world.dumped) == (["att-2", "att-1"], [1])
 
 
 def test_what_was_claimed_but_not_started_is_started_by_the_next_worker(world: World) -> None:
