@@ -69,7 +69,7 @@ def join(chosen: settings.WorkerSettings) -> None:
 
     Raises JoinError, UnreachableError.
     """
-    # Nobody is asked for an invitation that would not be used: this may be a restart, long after standard input was read.
+    # This may be a restart, long after standard input was read: nobody is asked for what would not be used.
     if chosen.invitation is None or joining.has_joined(chosen.token_file):
         return
     invitation = sys.stdin.readline().strip() if chosen.invitation == "-" else chosen.invitation

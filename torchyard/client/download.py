@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 import httpx
 
 from torchyard import exceptions
-from torchyard.client.connection import PATIENCE_S, Connection, pauses
+from torchyard.client.connection import PATIENCE_S, RETRIED, Connection, pauses
 
 CHUNK = 2**20
 PARTIAL = ".part"
@@ -25,7 +25,8 @@ def fetch(
 ) -> Path:
     """Download into `target`, continuing a partial file; a finished one that matches is left as it is.
 
-    `progress` gets the number of bytes that each step added. Raises DamagedDownloadError when the hash differs.
+    `progress` gets the number of bytes that each step added. Raises DamagedDownloadError when the hash differs, and
+    UnreachableError when no more bytes have come for `PATIENCE_S`.
     """
     if target.is_file() and target.stat().st_size == size and (sha256 is None or digest(target) == sha256):
         progress(size)
@@ -50,7 +51,11 @@ def _complete(connection: Connection, path: str, partial: Path, size: int, progr
     while (have := partial.stat().st_size) < size or size == 0:
         try:
             _append(connection, path, partial, have, progress)
-        except httpx.TransportError as error:
+        except (httpx.TransportError, exceptions.RefusedError) as error:
+            if isinstance(error, exceptions.RefusedError) and error.problem.status not in RETRIED:
+                raise
+            if partial.stat().st_size > have:
+                waits = pauses(PATIENCE_S)
             if (pause := next(waits, None)) is None:
                 raise connection.unreachable(error) from error
             time.sleep(pause)
