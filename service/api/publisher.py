@@ -162,10 +162,14 @@ class Publisher:
     async def _publish_jobs(self, changed: Sequence[str], progressed: Sequence[str]) -> None:
         followed = {topic for subscriber in self._subscribers.values() for topic in subscriber.topics}
         both = dict.fromkeys([*changed, *progressed])
-        wanted = [JobId(job_id) for job_id in both if f"job:{job_id}" in followed or "jobs" in followed]
+        # A page of one job reads nothing anew when many change, as a list does.
+        wanted = [JobId(job_id) for job_id in both if f"job:{job_id}" in followed]
+        if "jobs" in followed:
+            listed = [JobId(job_id) for job_id in both if f"job:{job_id}" not in followed]
+            wanted += listed[: max(0, MAX_JOBS - len(wanted))]
         if not wanted:
             return
-        for job in await run_in_threadpool(self._read_jobs, wanted[:MAX_JOBS]):
+        for job in await run_in_threadpool(self._read_jobs, wanted):
             subject, resource = job
             event = stream_event("job", {"job": resource, "changed": resource["id"] in changed}, subject)
             self._send(event, Kind.JOBS, f"job:{resource['id']}")

@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
+from service.api import publisher
 from tests.support.live import Live
 from tests.support.plane import Plane, batch, plane
 from tests.support.wait import until
@@ -95,6 +96,19 @@ def test_a_list_is_told_when_it_changes_and_a_job_with_what_it_is(live_service: 
         stream.wait("job", lambda event: event["job"]["state"] == "cancelled")
         live_service.context.hub.notify("node:any")
         stream.wait("nodes")
+
+
+def test_a_followed_job_is_told_of_however_many_change_with_it(
+    live_service: Live, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publisher, "MAX_JOBS", 2)
+    spec = {"command": ["echo", "{lr}"], "resources": {"gpus": 1}, "sweep": {"lr": [1, 2, 3, 4, 5]}}
+    made = live_service.client.post("/api/v1/jobs", json=spec).raise_for_status().json()
+    trials = live_service.client.get(f"/api/v1/groups/{made['id']}/trials").raise_for_status().json()["items"]
+    last = max(each["id"] for each in trials)
+    with opened(live_service, "jobs", f"job:{last}") as stream:
+        live_service.client.post(f"/api/v1/groups/{made['id']}/hold").raise_for_status()
+        assert stream.wait("job", lambda event: event["job"]["id"] == last)["job"]["held"]
 
 
 def test_a_stream_follows_only_its_topics(live_service: Live, data_plane: Plane) -> None:
