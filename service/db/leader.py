@@ -67,18 +67,27 @@ class Leader:
 
     def _try(self) -> bool:
         connection = self._db.engine.connect().execution_options(isolation_level="AUTOCOMMIT")
-        if connection.scalar(text("SELECT pg_try_advisory_lock(:lock)"), {"lock": LOCK}):
+        try:
+            if not connection.scalar(text("SELECT pg_try_advisory_lock(:lock)"), {"lock": LOCK}):
+                connection.close()
+                return False
             connection.execute(text(f"SET idle_session_timeout = {round(SILENCE_S * 1000)}"))
-            self._connection = connection
-            self.terms += 1
-            _log.info("this service schedules and watches now")
-            return True
-        connection.close()
-        return False
+        except SQLAlchemyError:
+            _end(connection)
+            raise
+        self._connection = connection
+        self.terms += 1
+        _log.info("this service schedules and watches now")
+        return True
 
     def _drop(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
-            with suppress(SQLAlchemyError):
-                connection.invalidate()  # back in the pool it would go on holding the lock
-            connection.close()
+            _end(connection)
+
+
+def _end(connection: Connection) -> None:
+    """Close a connection for good: back in the pool it would go on holding the lock."""
+    with suppress(SQLAlchemyError):
+        connection.invalidate()
+    connection.close()
