@@ -65,6 +65,11 @@ def response(error: ProblemError) -> Response:
     return Response(json.dumps(body(error)), problems.KINDS[error.kind].status, headers_of(error), MEDIA_TYPE)
 
 
+def internal() -> ProblemError:
+    """The problem of a request that met a fault of the service's own."""
+    return ProblemError("internal", TranslatableText("see-log", "The service failed; its log says why."))
+
+
 def _from_validation(error: RequestValidationError) -> ProblemError:
     return invalid([_request_field(details) for details in error.errors()])
 
@@ -112,7 +117,7 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(Exception)
     async def _internal(request: Request, error: Exception) -> Response:
         logger.error("%s %s failed", request.method, request.url.path, exc_info=error)
-        return response(ProblemError("internal", TranslatableText("see-log", "The service failed; its log says why.")))
+        return response(internal())
 
 
 def _install_outer(app: FastAPI) -> None:

@@ -61,6 +61,9 @@ class SignInHandler:
         except SQLAlchemyError as error:
             logger.exception("a sign-in by UNIX account failed")
             return problems.body(of_database(error))
+        except Exception:
+            logger.exception("a sign-in by UNIX account failed")
+            return problems.body(problems.internal())
         return {"url": self.url, "user": made.user, "token": made.secret}
 
     def _sign_in(self, uid: int) -> Any:

@@ -35,8 +35,8 @@ def socket_path() -> Path:
 def sign_in(path: Path) -> SignedIn:
     """Return what the service gives this account, and keep it in ``TORCHYARD_HOME`` for later commands.
 
-    RefusedError if the service refuses, NoTokenError where none answers, UnreachableError for a socket that is not
-    to be trusted.
+    RefusedError if the service refuses, NoTokenError where there is none, UnreachableError for one that does not answer
+    as it should and for a socket that is not to be trusted.
     """
     answer = _ask(path)
     if "token" not in answer:
@@ -54,8 +54,18 @@ def _ask(path: Path) -> dict[str, Any]:
         except OSError as error:
             raise exceptions.NoTokenError from error
         _check_server(connection, path)
-        with connection.makefile("rb") as reader:
-            return dict(json.loads(reader.readline(MAX_ANSWER)))
+        try:
+            with connection.makefile("rb") as reader:
+                answer = json.loads(reader.readline(MAX_ANSWER))
+        except (OSError, ValueError) as error:
+            raise _silent(path) from error
+    if not isinstance(answer, dict):
+        raise _silent(path)
+    return answer
+
+
+def _silent(path: Path) -> exceptions.UnreachableError:
+    return exceptions.UnreachableError(f"the service at {path} does not answer: its log says why, or try again")
 
 
 def _check_server(connection: socket.socket, path: Path) -> None:

@@ -123,6 +123,17 @@ def test_an_account_signs_in_as_its_user_alone(
 
 
 @accounts.needs_root
+def test_a_fault_of_ours_is_told_and_the_next_account_is_answered(
+    desk: Callable[..., Desk], ada: pwd.struct_passwd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = desk(unix_sign_in="create")
+    monkeypatch.setattr(unix_sign_in, "sign_in", lambda *_: 1 / 0)
+    assert here.ask(ada)["status"] == 500
+    monkeypatch.undo()
+    assert here.who(here.ask(ada))["user"]["role"] == "member"
+
+
+@accounts.needs_root
 def test_new_users_are_made_where_the_administrator_says_so(desk: Callable[..., Desk], ada: pwd.struct_passwd) -> None:
     here = desk(unix_sign_in="create")
     assert here.who(here.ask(ada))["user"]["role"] == "member"
