@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import collections
 import itertools
+import math
 import os
 import sys
 import threading
@@ -77,6 +78,8 @@ class Recorder:
             if type(value) is not float:
                 values[name] = self._take(name, value)
         self._step = self._step + 1 if step is None else int(step)
+        if type(total_steps) is not int and total_steps is not None:
+            total_steps = self._whole("total_steps", total_steps)
         if len(self._waiting) < MAX_WAITING:
             self._waiting.append((self._step, now, values, total_steps))
         else:
@@ -91,6 +94,13 @@ class Recorder:
         if number is None:
             self._warn("%s is not a number (%s): not recorded" % (name, type(value).__name__))
         return number
+
+    def _whole(self, name: str, value: Any) -> int | None:
+        number = numbers.as_float(value)
+        if number is None or not math.isfinite(number):
+            self._warn("%s is not a number (%s): not recorded" % (name, value))
+            return None
+        return int(number)
 
     def _start(self) -> None:
         self._thread = threading.Thread(target=self._run, args=(self._stop,), name="torchyard-metrics", daemon=True)
@@ -112,8 +122,14 @@ class Recorder:
             if not batch:
                 return
             first, self._next = self._next, self._next + len(batch)
-            _resolve(batch)
-            self._write("".join(map(_line, itertools.count(first), batch)).encode())
+            try:
+                _resolve(batch)
+                data = "".join(map(_line, itertools.count(first), batch)).encode()
+            except Exception as error:  # noqa: BLE001 (the thread goes on: scripts report anything)
+                self._count()
+                self._warn("%d metrics are dropped: %s: %s" % (len(batch), type(error).__name__, error))
+            else:
+                self._write(data)
 
     def close(self) -> None:
         """End the thread and flush; a later `add` starts it anew."""
@@ -204,6 +220,7 @@ def _line(number: int, record: MetricsReport) -> str:
 
 def _text(name: str) -> str:
     """Return a name in JSON."""
+    name = str(name)
     if name.isascii() and name.isprintable() and '"' not in name and "\\" not in name:
         return '"%s"' % name
     return str(__import__("json").dumps(name))

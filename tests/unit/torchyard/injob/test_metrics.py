@@ -57,6 +57,37 @@ def test_any_name_is_written_as_json(folder: AttemptFolder) -> None:
     assert folder.records()[0]["v"] == dict.fromkeys(names, 1e-300)
 
 
+def test_names_that_are_numbers_are_written_as_words(folder: AttemptFolder) -> None:
+    """As of accuracies by class, whose records would else end the thread that writes."""
+    torchyard.report(metrics={0: 0.5, 1: 0.25})  # type: ignore[dict-item]
+    flush()
+    assert folder.records()[0]["v"] == {"0": 0.5, "1": 0.25}
+
+
+@pytest.mark.parametrize("total", [math.inf, math.nan, "many"])
+def test_a_total_that_is_no_number_is_left_out(
+    folder: AttemptFolder, capsys: pytest.CaptureFixture[str], total: float
+) -> None:
+    torchyard.report(step=3, total_steps=total, loss=0.5)  # type: ignore[arg-type]
+    torchyard.report(step=4, total_steps=9, loss=0.5)
+    flush()
+    assert [(record["step"], record.get("total")) for record in folder.records()] == [(3, None), (4, 9)]
+    assert "total_steps is not a number" in capsys.readouterr().err
+
+
+def test_records_that_cannot_be_written_do_not_end_the_thread(
+    folder: AttemptFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with monkeypatch.context() as broken:
+        broken.setattr(metrics, "_line", lambda *_: 1 / 0)
+        torchyard.report(loss=1.0)
+        flush()
+    torchyard.report(loss=2.0)
+    flush()
+    assert [(record["n"], record["v"]) for record in folder.records()] == [(1, {"loss": 2.0})]
+    assert "1 metrics are dropped: ZeroDivisionError" in capsys.readouterr().err
+
+
 def test_what_is_not_a_number_is_left_out_and_said_once(
     folder: AttemptFolder, capsys: pytest.CaptureFixture[str]
 ) -> None:
