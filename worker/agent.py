@@ -92,7 +92,7 @@ class Agent:
         self._register = register
         self._tools = tools
         self._lock = threading.Lock()
-        self._held: dict[AttemptId, Follower | None] = {}
+        self._followers: dict[AttemptId, Follower | None] = {}
         #: Serial of the newest dump of an attempt that is made or sent.
         self._dumps: dict[AttemptId, int] = {}
         self._starts = threading.BoundedSemaphore(STARTS)
@@ -108,7 +108,7 @@ class Agent:
         was published.
         """
         try:
-            self._hold(AttemptFolder(self._node.attempts, attempt), Heard(published_us=published_us))
+            self._look_after(AttemptFolder(self._node.attempts, attempt), Heard(published_us=published_us))
         except ValueError as error:
             logger.warning("a launch message is passed over: %s", error)
 
@@ -120,7 +120,7 @@ class Agent:
         """Let go of everything; trainings go on."""
         with self._lock:
             self._stopped = True
-            held = list(self._held.values())
+            held = list(self._followers.values())
         for follower in held:
             if follower is not None:
                 follower.stop()
@@ -128,7 +128,7 @@ class Agent:
     def step(self) -> float:
         """Register if needed, send one heartbeat and obey; return the seconds until the next."""
         try:
-            registered = self._known_to_service()
+            registered = self._register_if_due()
             more = self.beat()
         except UnavailableError as error:
             logger.warning("%s", error)
@@ -140,7 +140,7 @@ class Agent:
         self._backoff.reset()
         return 0.0 if more else registered.heartbeat_s
 
-    def _known_to_service(self) -> wire.Registered:
+    def _register_if_due(self) -> wire.Registered:
         now = self._tools.now()
         if self._registered is None or now - self._registered_at >= RENEW_S:
             if self._registered is None:
@@ -162,7 +162,7 @@ class Agent:
             wire.Heartbeat(
                 identity=self._node.identity,
                 devices=self._node.devices(),
-                attempts=[_report(status) for status in statuses],
+                attempts=[_attempt_report(status) for status in statuses],
                 disk_free=self._node.disk_free(),
                 disk_floor=self._node.own_floor(),
                 offenders=[each.message for each in offenders],
@@ -174,7 +174,7 @@ class Agent:
             )
         )
         self._beat = orders.beat
-        self._obey(orders)
+        self._carry_out(orders)
         return accounts is not None and accounts.ask(orders.accounts)
 
     def _retained(self) -> list[AttemptId]:
@@ -188,21 +188,21 @@ class Agent:
         """Look after every attempt on disk; return the inventory."""
         statuses = self._node.scan()
         for status in statuses:
-            self._hold(AttemptFolder(self._node.attempts, status.attempt))
+            self._look_after(AttemptFolder(self._node.attempts, status.attempt))
         return statuses
 
-    def _obey(self, orders: wire.Orders) -> None:
+    def _carry_out(self, orders: wire.Orders) -> None:
         for attempt in orders.assigned:
             self.launch(attempt)
         for order in orders.orders:
-            self._give(order)
+            self._pass_order(order)
         for wanted in orders.dumps:
-            self._dump(wanted)
+            self._begin_dump(wanted)
         for attempt in orders.forget:
             self._forget(attempt)
         self._bringer.obey(orders)
 
-    def _give(self, order: wire.AttemptOrder) -> None:
+    def _pass_order(self, order: wire.AttemptOrder) -> None:
         """Pass an order to the shim, once."""
         if order.action is wire.Action.RUN:
             return
@@ -221,7 +221,7 @@ class Agent:
         if self._node.sweep(attempt):
             logger.warning("%s: some of its processes outlive SIGKILL", attempt)
 
-    def _dump(self, wanted: wire.DumpOrder) -> None:
+    def _begin_dump(self, wanted: wire.DumpOrder) -> None:
         """Read the stacks in the background, once for each serial; one that could not be sent is read again."""
         with self._lock:
             if self._dumps.get(wanted.attempt) == wanted.serial:
@@ -251,7 +251,7 @@ class Agent:
     def _forget(self, attempt: AttemptId) -> None:
         with self._lock:
             self._dumps.pop(attempt, None)
-            follower = self._held.get(attempt)
+            follower = self._followers.get(attempt)
         if follower is not None:
             follower.stop()
         try:
@@ -261,16 +261,16 @@ class Agent:
         except ValueError as error:
             logger.warning("%s", error)
 
-    def _hold(self, where: AttemptFolder, heard: Heard | None = None) -> None:
+    def _look_after(self, where: AttemptFolder, heard: Heard | None = None) -> None:
         """Look after an attempt; one that was heard of just now is new."""
         attempt = where.attempt_id
         with self._lock:
-            if self._stopped or attempt in self._held:
+            if self._stopped or attempt in self._followers:
                 return
-            self._held[attempt] = None
-        self._start_thread(attempt, lambda: self._take_through(where, heard), self._held)
+            self._followers[attempt] = None
+        self._start_thread(attempt, lambda: self._start_and_follow(where, heard), self._followers)
 
-    def _take_through(self, where: AttemptFolder, heard: Heard | None) -> None:
+    def _start_and_follow(self, where: AttemptFolder, heard: Heard | None) -> None:
         """The life of one attempt on this node, in a thread of its own."""
         try:
             fresh = not where.started()
@@ -285,7 +285,7 @@ class Agent:
             logger.exception("%s: not started now", where.attempt_id)
         finally:
             with self._lock:
-                self._held.pop(where.attempt_id, None)
+                self._followers.pop(where.attempt_id, None)
                 self._dumps.pop(where.attempt_id, None)
 
     def _start(self, where: AttemptFolder, heard: Heard) -> None:
@@ -304,13 +304,13 @@ class Agent:
         with self._lock:
             if self._stopped:
                 return
-            self._held[where.attempt_id] = follower
+            self._followers[where.attempt_id] = follower
         if follower.run():
             remove(where, self._node.retained if follower.awaited else None)
             logger.info("%s: everything is with the service", where.attempt_id)
 
 
-def _report(status: Status) -> wire.AttemptReport:
+def _attempt_report(status: Status) -> wire.AttemptReport:
     """A dead shim's attempt is about to be finalized as lost: its result is on the way."""
     phase = wire.Phase.ENDED if isinstance(status.phase, Died) else status.phase
     return wire.AttemptReport(

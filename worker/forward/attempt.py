@@ -1,6 +1,6 @@
 """One attempt from the moment its shim has been forked until nothing of it is left to bring away.
 
-    wait for the shim ──> forward ──> drain ──> report ──> bring the rest ──> settle ──> leave
+    wait for the shim ──> forward ──> drain ──> report ──> bring the rest ──> settle ──> await its exit
 
 The end goes in this order, for people and for the next job in the queue alike:
 
@@ -133,7 +133,7 @@ class Follower:
         self._stop = threading.Event()
         self._watch: Watch | None = None
         #: Of a shim that has told its result, and brings it to the disk.
-        self._leaving: Watch | None = None
+        self._exiting: Watch | None = None
         self._result: wire.Result | None = None
         self._phase: Callable[[], float | None] = self._await_shim
         self._since = tools.now()
@@ -145,8 +145,8 @@ class Follower:
         #: The next attempt wants the files of this one.
         self.awaited = False
 
-    def _make_lanes(self) -> None:
-        """Once the attempt is prepared: its launch file says what the forwarders need."""
+    def _make_streams(self) -> None:
+        """Make what forwards the attempt's files, once its launch file says what that needs."""
         tools, folder, attempt = self._tools, self._folder.path, self._folder.attempt_id
         launch = self._launch()
         owner = self._owner()
@@ -176,13 +176,15 @@ class Follower:
         )
         checkpoints = CheckpointForwarder(tools.service, tools.blobs, attempt, folder, owner=owner, spawn=tools.spawn)
         self._start_reader = StartReader(self._folder, owner=owner, first=not launch.get("node_rank", 0))
-        self._told_start: wire.NodeStart | None = None
-        self._running_stream = UploadStream(f"{attempt} running", self._announce)
-        self._start_stream = UploadStream(f"{attempt} start", self._tell_start)
+        self._reported_start: wire.NodeStart | None = None
+        self._running_stream = UploadStream(f"{attempt} running", self._report_running)
+        self._start_stream = UploadStream(f"{attempt} start", self._report_start)
+        self._log_stream = UploadStream(f"{attempt} logs", self._logs.pump)
+        self._checkpoint_stream = UploadStream(f"{attempt} checkpoints", checkpoints.pump)
         self._streams = [
             UploadStream(f"{attempt} metrics", lambda: self._metrics.pump(ended=self._ended)),
-            UploadStream(f"{attempt} logs", self._logs.pump),
-            UploadStream(f"{attempt} checkpoints", checkpoints.pump),
+            self._log_stream,
+            self._checkpoint_stream,
             UploadStream(f"{attempt} trackers", lambda: self._trackers.pump(ended=self._ended)),
             UploadStream(f"{attempt} notes", NoteForwarder(tools.service, attempt, folder, owner=owner).pump),
         ]
@@ -193,13 +195,13 @@ class Follower:
         self._environment_stream = UploadStream(
             f"{attempt} environment", lambda: self._installed.pump(ended=self._ended)
         )
-        #: What they wait for is done in the background.
-        self._unhurried = (self._streams[2], self._environment_stream)
+        #: They hand their work to the background, and look at times whether it is done.
+        self._background_streams = (self._checkpoint_stream, self._environment_stream)
         disk = DiskWatch(self._folder, tools.disk_limit, tools.spawn, tools.user_disk, launch.get("user", ""))
         self._disk_stream = UploadStream(f"{attempt} disk", disk.pump)
         self._result_stream = UploadStream(f"{attempt} result", self._send_result)
         outputs = UploadStream(f"{attempt} outputs", self._outputs.pump)
-        self._rest = [*self._streams, outputs, self._environment_stream]
+        self._rest_streams = [*self._streams, outputs, self._environment_stream]
         self._settled_stream = UploadStream(f"{attempt} settled", self._send_settled)
 
     def _launch(self) -> dict[str, Any]:
@@ -255,9 +257,9 @@ class Follower:
             self._shim = shim
             self._watch = self._tools.watch(shim, self._folder.result_pipe)
         if shim is not None or self._folder.has_result():
-            self._make_lanes()
+            self._make_streams()
         if self._folder.has_result():
-            return self._end()
+            return self._begin_end()
         if self._watch is not None:
             self._watch.wait(BRIEF_S)
             return self._enter(self._forward)
@@ -270,18 +272,18 @@ class Follower:
 
     def _forward(self) -> float | None:
         gone = self._watch is None or self._watch.wait(0)
-        if self._hears_result() or self._folder.has_result():
-            return self._end()
+        if self._has_heard_result() or self._folder.has_result():
+            return self._begin_end()
         if gone:
             self._close_watches()
             self._tools.finalize_lost(self._folder.attempt_id)
-            return self._end() if self._folder.has_result() else SILENT_S
+            return self._begin_end() if self._folder.has_result() else SILENT_S
         now = self._tools.now()
         beside = (self._start_stream, self._growing_stream, self._disk_stream, self._environment_stream)
         upload_stream.run_all((self._running_stream, *self._streams, *beside), now)
         return TICK_S
 
-    def _hears_result(self) -> bool:
+    def _has_heard_result(self) -> bool:
         """Return whether the shim has told its result, which a power cut may still take from the folder."""
         said = None if self._watch is None else self._watch.said
         if said is not None and self._result is None:
@@ -289,28 +291,28 @@ class Follower:
                 self._result = wire.Result.model_validate_json(said)
         return self._result is not None
 
-    def _announce(self) -> bool:
+    def _report_running(self) -> bool:
         if not self._running_stream.drained:
             start = self._start_reader.read()
             self._tools.service.running(self._folder.attempt_id, self._shim.started_us, start)
-            self._told_start = start
+            self._reported_start = start
         return False
 
-    def _tell_start(self) -> bool:
+    def _report_start(self) -> bool:
         """Tell of the ranks' start what has come since; what comes last goes with the result."""
         start = self._start_reader.read()
-        if self._running_stream.drained and start is not None and start != self._told_start:
+        if self._running_stream.drained and start is not None and start != self._reported_start:
             self._tools.service.start(self._folder.attempt_id, start)
-            self._told_start = start
+            self._reported_start = start
         return False
 
     def _new_start(self) -> wire.NodeStart | None:
         start = self._start_reader.read()
-        return None if start == self._told_start else start
+        return None if start == self._reported_start else start
 
-    def _end(self) -> float:
-        """Nobody writes any more, but for the shim its result."""
-        self._leaving, self._watch = self._watch, None
+    def _begin_end(self) -> float:
+        """Go on to what follows the end: nobody writes any more, but for the shim its result."""
+        self._exiting, self._watch = self._watch, None
         self._learn()
         self._ended = True
         for stream in (*self._streams, self._environment_stream):
@@ -323,10 +325,10 @@ class Follower:
             self._tools.learn(launch, self._folder, self._owner())
 
     def _close_watches(self) -> None:
-        for watch in (self._watch, self._leaving):
+        for watch in (self._watch, self._exiting):
             if watch is not None:
                 watch.close()
-        self._watch = self._leaving = None
+        self._watch = self._exiting = None
 
     def _drain(self) -> float | None:
         now = self._tools.now()
@@ -339,7 +341,7 @@ class Follower:
         now = self._tools.now()
         self._result_stream.run(now)
         if self._result_stream.drained:
-            return self._enter(self._leave if self._settled else self._bring_rest)
+            return self._enter(self._await_exit if self._settled else self._bring_rest)
         return upload_stream.pause([self._result_stream], now)
 
     def _send_result(self) -> bool:
@@ -360,7 +362,7 @@ class Follower:
         try:
             seen = {"saved": self._has_saved(), "gpu_memory_peak": self._tools.gpu_memory(self._folder.attempt_id)}
             moment = results.moment(result, self._launch())
-            last = {"start": self._new_start(), "settled": self._has_told_all()}
+            last = {"start": self._new_start(), "settled": self._has_reported_all()}
             told = complete.model_copy(update=moment | seen | last)
             answer = self._tools.service.result(self._folder.attempt_id, told)
             if answer is not None:
@@ -371,7 +373,7 @@ class Follower:
             logger.warning("%s: %s; the rest is brought away", self._folder.attempt_id, error)
         return False
 
-    def _has_told_all(self) -> bool:
+    def _has_reported_all(self) -> bool:
         """Return whether nothing will be left but the result, as of a job that ends at once and writes no file."""
         return upload_stream.drained(self._streams) and not self._installed.begun and self._outputs.has_nothing()
 
@@ -383,11 +385,11 @@ class Follower:
 
     def _bring_rest(self) -> float | None:
         now = self._tools.now()
-        upload_stream.run_all([one for one in self._rest if not one.drained], now)
-        if not upload_stream.drained(self._rest):
-            return self._pause(self._rest, now)
+        upload_stream.run_all([one for one in self._rest_streams if not one.drained], now)
+        if not upload_stream.drained(self._rest_streams):
+            return self._pause(self._rest_streams, now)
         if self._write_notes():
-            self._streams[1].drained = False
+            self._log_stream.drained = False
             return 0.0
         return self._enter(self._settle)
 
@@ -407,12 +409,12 @@ class Follower:
         now = self._tools.now()
         self._settled_stream.run(now)
         if self._settled_stream.drained:
-            return self._enter(self._leave)
+            return self._enter(self._await_exit)
         return upload_stream.pause([self._settled_stream], now)
 
-    def _leave(self) -> float | None:
+    def _await_exit(self) -> float | None:
         """Wait for the shim, whose lock keeps the folder."""
-        return None if self._leaving is None or self._leaving.wait(TICK_S) else 0.0
+        return None if self._exiting is None or self._exiting.wait(TICK_S) else 0.0
 
     def _send_settled(self) -> bool:
         self.awaited = self._tools.service.settled(self._folder.attempt_id)
@@ -421,6 +423,6 @@ class Follower:
     def _pause(self, streams: list[UploadStream], now: float) -> float:
         """Metrics and logs go on at once; what is done in the background is waited for."""
         busy = [one for one in streams if not one.drained]
-        if busy and all(one in self._unhurried for one in busy):
+        if busy and all(one in self._background_streams for one in busy):
             return max(BACKGROUND_S, upload_stream.pause(busy, now))
         return upload_stream.pause(busy, now)

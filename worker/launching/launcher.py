@@ -145,17 +145,17 @@ class AttemptLauncher:
         claimed = {"claimed_steady_us": steady_us(), "boot_id": processes.boot_id()}
         try:
             folder.reserve_result(launch.spec.local_world_size)
-            self._begin(folder, descriptor, launch, claimed, clock)
+            self._prepare_and_spawn(folder, descriptor, launch, claimed, clock)
         except OSError as error:
             if error.errno not in NO_SPACE or folder.started():
                 raise
             folder.write_result(Result(kind=ResultKind.LOST, message=DISK_FULL, disk_full=True, ended_us=now_us()))
 
-    def _begin(
+    def _prepare_and_spawn(
         self, folder: AttemptFolder, descriptor: int, launch: Launch, claimed: dict[str, Any], clock: StartClock
     ) -> None:
         try:
-            ready = self._ready(folder, launch)
+            ready = self._prepare(folder, launch)
         except StoppedError as error:
             folder.write_result(
                 Result(kind=ResultKind.KILLED, stop=folder.stop_asked(), message=str(error), ended_us=now_us())
@@ -167,45 +167,45 @@ class AttemptLauncher:
         if ready is None:
             folder.remove()
             return
-        launch, laid, go = ready
+        launch, prepared_attempt, go = ready
         held = files.hold(folder.temporary)
         try:
-            record = self._record(folder, launch, laid, _rendezvous(launch, go))
-            translate.prepare(folder, record, laid.who.uid if laid.who else os.getuid())
+            record = self._launch_record(folder, launch, prepared_attempt, _rendezvous(launch, go))
+            translate.prepare(folder, record, prepared_attempt.who.uid if prepared_attempt.who else os.getuid())
             folder.write_launch(record | claimed)
             folder.mark_started()
             carry.release(folder, launch.carry)
-            prepare.let_in(folder, laid.who)
+            prepare.let_in(folder, prepared_attempt.who)
             kept = [descriptor] if held is None else [descriptor, held]
             kept += self.lock_descriptors([device.uuid for device in launch.devices])
             clock.mark(StartMark.PREPARED)
-            cold_reason = self._spawn(folder, kept, laid.secrets, record)
+            cold_reason = self._spawn(folder, kept, prepared_attempt.secrets, record)
             with suppress(OSError):  # it runs by now, whether or not there is room to tell how it started
                 clock.write(folder, cold_reason, None if cold_reason else self._preloaded(record))
         finally:
             if held is not None:
                 os.close(held)
 
-    def _ready(self, folder: AttemptFolder, launch: Launch) -> tuple[Launch, PreparedAttempt, Go] | None:
+    def _prepare(self, folder: AttemptFolder, launch: Launch) -> tuple[Launch, PreparedAttempt, Go] | None:
         """Lay everything out and wait for the other nodes; None when the attempt is no longer wanted."""
-        settled = self._settled(folder, launch)
+        settled = self._await_settled(folder, launch)
         if settled is None:
             return None
         present = settled.devices if self.present is None else self.present()
         launch = with_present(settled, present)
-        laid = self._prepare(folder, launch, self._threads(launch, len(present)))
-        go = self._meet(folder, launch)
+        prepared_attempt = self._lay_out(folder, launch, self._threads(launch, len(present)))
+        go = self._await_members(folder, launch)
         if go is None:
             return None
         limits = self.limits.create(folder.attempt_id, launch.spec.resources, launch.devices)
         names = launch.spec.secrets
         secrets = self.control.secrets(folder.attempt_id, folder.nonce()) if names else {}
-        return launch, replace(laid, limits=limits, secrets=secrets), go
+        return launch, replace(prepared_attempt, limits=limits, secrets=secrets), go
 
-    def _settled(self, folder: AttemptFolder, launch: Launch) -> Launch | None:
+    def _await_settled(self, folder: AttemptFolder, launch: Launch) -> Launch | None:
         """Wait until all that the attempt before has left is known; None when this one is no longer wanted."""
         while True:
-            _go_on(folder)
+            _check_not_stopped(folder)
             if launch.carry is None or launch.carry.settled:
                 return launch
             time.sleep(ASK_S)
@@ -214,7 +214,7 @@ class AttemptLauncher:
                 return None
             launch = newer
 
-    def _meet(self, folder: AttemptFolder, launch: Launch) -> Go | None:
+    def _await_members(self, folder: AttemptFolder, launch: Launch) -> Go | None:
         """Wait until all nodes are prepared; None when they will not be. Killed here, it is all done again."""
         resources = launch.spec.resources
         if resources.nodes == 1:
@@ -222,19 +222,19 @@ class AttemptLauncher:
         with rendezvous.reserved_port() as port:
             where = Prepared(address=self.own_address(resources.network_interface), port=port)
             while True:
-                answer = self._asked(folder.attempt_id, where)
+                answer = self._report_prepared(folder.attempt_id, where)
                 if answer is None or answer.go:
                     return answer
-                _go_on(folder)
+                _check_not_stopped(folder)
                 time.sleep(ASK_S)
 
-    def _asked(self, attempt: AttemptId, where: Prepared) -> Go | None:
+    def _report_prepared(self, attempt: AttemptId, where: Prepared) -> Go | None:
         try:
             return self.control.prepared(attempt, where)
         except UnavailableError:
             return Go(go=False)  # the others wait as well
 
-    def _prepare(self, folder: AttemptFolder, launch: Launch, threads: int) -> PreparedAttempt:
+    def _lay_out(self, folder: AttemptFolder, launch: Launch, threads: int) -> PreparedAttempt:
         spec = launch.spec
         accepted = {"one_trust_domain": self.one_trust_domain, "root_jobs": self.root_jobs}
         who = identity(launch.user, launch.unix_user, **accepted)
@@ -246,15 +246,19 @@ class AttemptLauncher:
         manifest = prepare.carry_over(folder, launch, fetch, self.disk_floor())
         resuming.bring(folder.at(layout.RESTORE), cwd, spec)
         if spec.recipe is not None:
-            _recipe(folder).write_text(spec.recipe.model_dump_json())
+            _recipe_file(folder).write_text(spec.recipe.model_dump_json())
         folder.make_temporary()
         store.mend(folder)
         prepare.hand_over(folder, launch, who)
         tree.write(folder.path, manifest)
         return PreparedAttempt(who=who, python=python, cwd=cwd, threads=threads)
 
-    def _record(
-        self, folder: AttemptFolder, launch: Launch, laid: PreparedAttempt, met: rendezvous.NodeRendezvous | None
+    def _launch_record(
+        self,
+        folder: AttemptFolder,
+        launch: Launch,
+        prepared_attempt: PreparedAttempt,
+        met: rendezvous.NodeRendezvous | None,
     ) -> dict[str, Any]:
         spec = launch.spec
         if launch.restore is not None:
@@ -262,40 +266,40 @@ class AttemptLauncher:
         places = argv.AttemptPaths(
             logs=folder.at(layout.LOGS),
             marks=folder.at(layout.MARKS),
-            cwd=laid.cwd,
-            recipe=_recipe(folder),
+            cwd=prepared_attempt.cwd,
+            recipe=_recipe_file(folder),
             rendezvous=met,
         )
-        programs = argv.Programs(worker=self.python, job=laid.python.path, rank=RANK, elastic=ELASTIC)
+        programs = argv.Programs(worker=self.python, job=prepared_attempt.python.path, rank=RANK, elastic=ELASTIC)
         inside = environment.EnvironmentInputs(
             own=self.own_environment,
             passed=self.passed,
             folder=folder,
             spec=spec,
             job=launch.job,
-            interpreter=laid.python,
+            interpreter=prepared_attempt.python,
             injob=self.injob,
             worker_bin=self.python.parent,
             devices=launch.devices,
-            threads=laid.threads,
-            confined=bool(laid.limits.get("confined")),
+            threads=prepared_attempt.threads,
+            confined=bool(prepared_attempt.limits.get("confined")),
             restores=launch.restore is not None,
-            identity=laid.who,
+            identity=prepared_attempt.who,
             temporary=folder.temporary,
             tracker_runs=launch.tracker_runs,
             disk_floor=self.disk_floor(),
             rendezvous=met,
         )
-        command = argv.main_process(spec, programs, places, _local_rank(spec, laid.cwd))
-        return launch_record(folder, launch, command, environment.build(inside), laid)
+        command = argv.main_process(spec, programs, places, _local_rank(spec, prepared_attempt.cwd))
+        return launch_record(folder, launch, command, environment.build(inside), prepared_attempt)
 
     def _fetch(self, folder: AttemptFolder, sha256: str, target: Path) -> None:
-        _go_on(folder)
+        _check_not_stopped(folder)
         self.control.fetch_blob(sha256, target)
 
     def _threads(self, launch: Launch, devices: int) -> int:
         """CPU threads of each process, from its devices' share of the node's cores."""
-        return threads(launch.spec, int(self.cpus * max(1.0, _held(launch)) / max(1, devices)))
+        return threads(launch.spec, int(self.cpus * max(1.0, _devices_of(launch)) / max(1, devices)))
 
     def _spawn(
         self,
@@ -309,14 +313,14 @@ class AttemptLauncher:
         """
         launch = folder.at(layout.LAUNCH)
         told = json.dumps(dict(secrets)).encode() if secrets else None
-        with (folder.at(layout.LOGS) / layout.LAUNCHER_LOG).open("ab") as log, self._reaper(record) as lent:
+        with (folder.at(layout.LOGS) / layout.LAUNCHER_LOG).open("ab") as log, self._lent_reaper(record) as lent:
             reaper, cold_reason = lent
             if self.fork_servers is not None and record["uid"] is None:
                 cold_reason = self.fork_servers.start(record, launch, log.fileno(), descriptors, told)
                 if cold_reason is None:
                     return None
             if self.shims is not None and self.shims.launch(launch, log.fileno(), descriptors, told, reaper):
-                return _unless_forked(folder) if reaper else cold_reason
+                return _why_not_forked(folder) if reaper else cold_reason
             subprocess.Popen(
                 [str(self.python), "-I", "-S", str(SHIM), str(launch), *map(str, descriptors)],
                 stdin=subprocess.DEVNULL if told is None else subprocess.PIPE,
@@ -333,7 +337,7 @@ class AttemptLauncher:
         return None if self.fork_servers is None else self.fork_servers.preloaded(record)
 
     @contextmanager
-    def _reaper(self, record: Mapping[str, Any]) -> Iterator[tuple[socket.socket | None, ColdReason | None]]:
+    def _lent_reaper(self, record: Mapping[str, Any]) -> Iterator[tuple[socket.socket | None, ColdReason | None]]:
         """A reaper that forks the job of another account, and why the job is executed if it does not."""
         if self.fork_servers is None or record["uid"] is None:
             yield None, warm.OFF
@@ -363,7 +367,7 @@ class AttemptLauncher:
             os.close(descriptor)
 
 
-def _unless_forked(folder: AttemptFolder) -> ColdReason | None:
+def _why_not_forked(folder: AttemptFolder) -> ColdReason | None:
     """Return why a job was not forked by the reaper that its shim was given; None when it was."""
     shim = folder.read_shim()
     return warm.REFUSED if shim is not None and not shim.forked else None
@@ -376,7 +380,7 @@ def _local_rank(spec: JobSpec, cwd: Path) -> str | None:
     return local_rank.option(argv.python_arguments(spec.command), cwd)
 
 
-def _recipe(folder: AttemptFolder) -> Path:
+def _recipe_file(folder: AttemptFolder) -> Path:
     return folder.at(layout.JOB) / "recipe.json"
 
 
@@ -393,7 +397,7 @@ def _rendezvous(launch: Launch, go: Go) -> rendezvous.NodeRendezvous | None:
     )
 
 
-def _go_on(folder: AttemptFolder) -> None:
+def _check_not_stopped(folder: AttemptFolder) -> None:
     """Raise StoppedError once the attempt is to stop: no shim is there to obey yet."""
     if folder.stop_asked() is not None:
         raise StoppedError
@@ -408,14 +412,14 @@ def _finalize_locked(folder: AttemptFolder, seconds: float) -> bool:
     if shim is None:
         message = "the node was interrupted while it started this attempt; no instruction of the job has run"
     started_us = shim.started_us if shim else None
-    ranks = _exits(folder)
+    ranks = _noted_exits(folder)
     folder.write_result(
         Result(kind=ResultKind.LOST, message=message, ranks=ranks, started_us=started_us, ended_us=now_us())
     )
     return True
 
 
-def _exits(folder: AttemptFolder) -> list[RankExit]:
+def _noted_exits(folder: AttemptFolder) -> list[RankExit]:
     """Return the exits that the ranks' wrappers noted before the shim was gone."""
     launch = folder.read_launch() or {}
     ranks = verdict.ranks_of(launch)
@@ -442,13 +446,13 @@ def threads(spec: JobSpec, share: int) -> int:
     return max(1, (spec.resources.cpus or share) // processes)
 
 
-def _held(launch: Launch) -> float:
+def _devices_of(launch: Launch) -> float:
     """Devices of the attempt; of one that it shares, its fraction."""
     share = launch.spec.resources.gpu_share
     return sum(1.0 if share is None else min(1.0, share / max(1, device.memory)) for device in launch.devices)
 
 
-def _meets(spec: JobSpec) -> int:
+def _joining_ranks(spec: JobSpec) -> int:
     """Ranks that should join a process group on this node; 0 where that cannot be seen, or is the trainer's affair."""
     alone = spec.resources.nodes == 1 and spec.command is not None
     return spec.local_world_size if alone and spec.launcher.ranked else 0
@@ -459,22 +463,22 @@ def launch_record(
     launch: Launch,
     command: list[str],
     env: dict[str, str],
-    laid: PreparedAttempt,
+    prepared_attempt: PreparedAttempt,
 ) -> dict[str, Any]:
     """``launch.json``: what the shim is to do, with absolute paths, since it knows nothing of ours."""
-    who, torchrun = laid.who, launch.spec.launcher.ranked
+    who, torchrun = prepared_attempt.who, launch.spec.launcher.ranked
     logs = folder.at(layout.LOGS)
     ranks = prepare.ranks(launch)
     return {
         "argv": command,
-        "python": str(laid.python.path),
+        "python": str(prepared_attempt.python.path),
         "env": env,
         # torchrun looks for modules in its own working folder; the wrapper takes the ranks to theirs.
-        "cwd": str(logs if torchrun else laid.cwd),
+        "cwd": str(logs if torchrun else prepared_attempt.cwd),
         "output": str(logs / (layout.LAUNCHER_LOG if torchrun else layout.rank_log(ranks.start))),
         "torchrun": torchrun,
         "rank_program": str(RANK),
-        "meets": _meets(launch.spec),
+        "meets": _joining_ranks(launch.spec),
         "first_rank": ranks.start,
         "local_world_size": len(ranks),
         # Ranks of other nodes may have polled when none of this one has yet.
@@ -486,13 +490,13 @@ def launch_record(
         "grace_s": launch.spec.grace,
         "devices": [device.uuid for device in launch.devices],
         "gpu_share": launch.spec.resources.gpu_share,
-        "limits": laid.limits,
+        "limits": prepared_attempt.limits,
         "isolated": launch.spec.isolated,
         "warm_start": launch.spec.warm_start,
         "log_limit": launch.spec.log_limit,
         "user": launch.user,
         "node_rank": launch.node_rank,
-        "secrets": sorted(laid.secrets),
+        "secrets": sorted(prepared_attempt.secrets),
         "trackers": list(launch.spec.read_trackers),
         "live": launch.spec.live,
         "paths": {

@@ -35,7 +35,7 @@ MakeFork = Callable[[Json], Fork]
 
 
 class Shim:
-    """One attempt. `launch` is what the worker wrote (`worker.plan`)."""
+    """One attempt. `launch` is what the worker wrote (`worker.launching.launcher.launch_record`)."""
 
     def __init__(self, launch: Json, fork: MakeFork = Fork, begun_us: int = 0) -> None:
         self.launch = launch

@@ -22,11 +22,10 @@ overdue jobs, the oldest first, come right behind those of 1. in the highest cla
 fit into half of the GPUs, and the oldest in any case. If they came first all the time, an overloaded cluster would
 serve only them, and every short job would become one of them. (All found by simulation: `yard simulate`.)
 
-   Who can neither be stopped nor started over is not tried, but placed by the length that is expected of it.
-
 **Untried jobs hold no nodes first.** They are tried before all others, but nodes are held for them by the length that
 is expected of them: that of earlier jobs like them, or else `UNTRIED_US`. Emptying nodes of jobs that cannot be
-stopped, in order to try a job for a minute, would cost hours.
+stopped, in order to try a job for a minute, would cost hours. Where trials are on (`trials`), a job that can neither be
+preempted nor started over is not tried first, but placed by the length that is expected of it.
 
 **What cannot be stopped is patient.** Such a job is overdue only once it has waited `PATIENCE` times as long as it
 will run, too, since it keeps its devices to the end; and for no overdue job are nodes kept that take longer to become
