@@ -29,7 +29,11 @@ class Calls:
         return model.model_validate_json(self.connection.request("GET", path, params=params).content)
 
     def _post(self, model: type[Item], path: str, body: Any = None, *, retry: bool = True) -> Item:
-        return model.model_validate_json(self.connection.request("POST", path, json=body, retry=retry).content)
+        return self._answer(model, "POST", path, body, retry=retry)
+
+    def _answer(self, model: type[Item], method: str, path: str, body: Any = None, *, retry: bool = True) -> Item:
+        """Send a body and read the answer; with `retry` it is repeated on a broken connection."""
+        return model.model_validate_json(self.connection.request(method, path, json=body, retry=retry).content)
 
     def _analysed(self, spec: "JobSpec | Mapping[str, Any]", *, stacklevel: int) -> tuple[dict[str, Any], str]:
         """A spec as it is sent, with the launcher that its scripts ask for, and why; mistakes are warned of."""

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from urllib.parse import quote
-
-from pydantic import TypeAdapter
-
 from torchyard import api
-from torchyard.client.connection import Connection
+from torchyard.client.calls import Calls, part
 
 
-class SecretCalls:
-    """Part of `torchyard.Client`."""
-
-    connection: Connection
+class SecretCalls(Calls):
+    """Secrets, as part of `torchyard.Client`."""
 
     def secrets(self) -> list[api.Secret]:
         """One's own secrets and those of one's projects, without their values."""
-        return TypeAdapter(list[api.Secret]).validate_json(self.connection.request("GET", "/secrets").content)
+        return list(self._pages(api.Secret, "/secrets", {}))
 
     def set_secret(self, name: str, value: str, *, project: str | None = None) -> api.Secret:
         """Set one's own secret, or a project's (administrators): jobs that name it start with this value."""
-        answer = self.connection.request("PUT", _path(name, project), json={"value": value})
-        return api.Secret.model_validate_json(answer.content)
+        return self._answer(api.Secret, "PUT", _path(name, project), {"value": value})
 
     def remove_secret(self, name: str, *, project: str | None = None) -> None:
         """Remove one's own secret, or a project's (administrators)."""
@@ -30,5 +23,5 @@ class SecretCalls:
 
 
 def _path(name: str, project: str | None) -> str:
-    secret = f"/secrets/{quote(name, safe='')}"
-    return secret if project is None else f"/projects/{quote(project, safe='')}{secret}"
+    secret = f"/secrets/{part(name)}"
+    return secret if project is None else f"/projects/{part(project)}{secret}"
