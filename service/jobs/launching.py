@@ -7,7 +7,7 @@ from sqlalchemy import Connection, select
 from service.db.engine import Database
 from service.db.models import Snapshot, SnapshotFile
 from service.errors import field_problem
-from service.jobs.submission import Submission
+from service.jobs.submission import LauncherReasonParts, Submission
 from service.storage.store import BlobStore
 from torchyard.analysis import launchers
 from torchyard.analysis.scripts import source
@@ -22,8 +22,14 @@ def resolve_launcher(db: Database, store: BlobStore, submission: Submission) -> 
     if choice.mismatch:
         raise field_problem("command", choice.mismatch.removeprefix("command: "))
     return replace(
-        submission, spec=choice.applied(submission.spec), launcher_reason=choice.reason or submission.launcher_reason
+        submission,
+        spec=choice.applied(submission.spec),
+        launcher_reason=_parts(choice.reason) if choice.reason else submission.launcher_reason,
     )
+
+
+def _parts(reason: launchers.LauncherReason) -> LauncherReasonParts:
+    return LauncherReasonParts(words=reason, code=reason.code, subject=str(reason.params.get("subject", "")))
 
 
 def _reader(db: Database, store: BlobStore, submission: Submission) -> source.Read | None:

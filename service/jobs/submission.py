@@ -1,11 +1,22 @@
 """A submission as it came: its sender, its spec and what it goes on from."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from service.identity.callers import Caller
 from torchyard.api import SubmissionNote
 from torchyard.ids import JobId
 from torchyard.spec import JobSpec
+
+
+class LauncherReasonParts(NamedTuple):
+    """Why a spec has its launcher, where that was chosen."""
+
+    words: str
+    code: str = ""
+    """One of `torchyard.analysis.launchers.LauncherReasonCode`; empty: an older client gave words alone."""
+    subject: str = ""
+    """What the words name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +36,6 @@ class Submission:
     """A snapshot that may be used although another user uploaded it: the rerun job's own."""
     advice: SubmissionNote | None = None
     """Advice on the checkpoint that it goes on from, or on how `gpus: all` was read."""
-    launcher_reason: str = ""
-    """Why the spec has its launcher, if that was chosen."""
+    launcher_reason: LauncherReasonParts | None = None
     received_us: int | None = None
     """When the service received its request."""

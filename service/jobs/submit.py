@@ -193,10 +193,11 @@ def _check(
 
 def _launcher_note(submission: Submission) -> SubmissionNote | None:
     launcher, reason = submission.spec.launcher.value, submission.launcher_reason
-    if not reason:
+    if reason is None:
         return None
-    message = f"launcher {launcher}, because {reason}"
-    return SubmissionNote(code=NoteCode.LAUNCHER, message=message, params={"launcher": launcher, "said": reason})
+    message = f"launcher {launcher}, because {reason.words}"
+    params = {"launcher": launcher, "said": reason.words, "why": reason.code, "subject": reason.subject}
+    return SubmissionNote(code=NoteCode.LAUNCHER, message=message, params=params)
 
 
 def _trial(tx: Connection, spec: JobSpec) -> SubmissionNote | None:

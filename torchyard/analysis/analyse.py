@@ -54,7 +54,7 @@ def analyse(
         *programs.check(spec, choice, python, environment),
         *_check_command(command),
     )
-    return Analysis(spec=decided, warnings=warnings, launcher_reason=choice.reason)
+    return Analysis(spec=decided, warnings=warnings, launcher_reason=choice.reason or "")
 
 
 def credential_warnings(env: Any) -> tuple[str, ...]:

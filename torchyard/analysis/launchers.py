@@ -5,12 +5,31 @@ starts its processes itself runs as one Python process; whatever is in doubt kee
 """
 
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import PurePath
 
 from torchyard.analysis import commands, launch_commands
 from torchyard.analysis.scripts import facts, source
 from torchyard.analysis.scripts.facts import ProgramFacts
 from torchyard.spec import JobSpec, Launcher
+from torchyard.translatable import TranslatableText
+
+
+class LauncherReasonCode(StrEnum):
+    """Reasons for a launcher that are known."""
+
+    #: The script starts the processes itself; the subject is where.
+    STARTS_ITSELF = "starts-itself"
+    #: The job's Python has no torch, and its script imports none.
+    NO_TORCH = "no-torch"
+    #: The script takes its rank by an option, the subject.
+    TAKES_RANK = "takes-rank"
+    #: The command names it by words that are left out, the subject.
+    LEFT_OUT = "left-out"
+
+
+class LauncherReason(TranslatableText):
+    """Reason for a launcher; the dashboard has its words among those of notes, not of refusals."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,8 +38,8 @@ class LauncherChoice:
 
     launcher: Launcher
     command: tuple[str, ...]
-    reason: str = ""
-    """Why it is not what one would expect; empty otherwise."""
+    reason: LauncherReason | None = None
+    """Why it is not what one would expect; None otherwise."""
     mismatch: str = ""
     """What the command asks for and the spec does not, with the mend."""
 
@@ -59,11 +78,15 @@ def _decides(spec: JobSpec) -> bool:
     return spec.launcher.ranked
 
 
-def _left_out(understood: launch_commands.LaunchCommand) -> str:
+def _left_out(understood: launch_commands.LaunchCommand) -> LauncherReason | None:
     if not understood.left_out:
-        return ""
+        return None
     typed = " ".join(understood.left_out)
-    return f"the command asks for it (`{typed}` is left out: the queue starts one process per GPU itself)"
+    return LauncherReason(
+        LauncherReasonCode.LEFT_OUT,
+        "the command asks for it (`{subject}` is left out: the queue starts one process per GPU itself)",
+        subject=typed,
+    )
 
 
 def _mismatch(spec: JobSpec, understood: launch_commands.LaunchCommand) -> str:
@@ -78,16 +101,24 @@ def _mismatch(spec: JobSpec, understood: launch_commands.LaunchCommand) -> str:
     return ""
 
 
-def _of_python(spec: JobSpec, found: ProgramFacts | None, *, has_torch: bool | None) -> tuple[Launcher, str]:
+def _of_python(
+    spec: JobSpec, found: ProgramFacts | None, *, has_torch: bool | None
+) -> tuple[Launcher, LauncherReason | None]:
     if found is not None and found.starts is not None:
-        return Launcher.PYTHON, f"{found.starts} starts the processes itself"
+        return Launcher.PYTHON, LauncherReason(
+            LauncherReasonCode.STARTS_ITSELF, "{subject} starts the processes itself", subject=found.starts
+        )
     if found is not None and has_torch is False and not found.imports_torch:
-        return Launcher.PYTHON, "the job's Python has no torch, and its script imports none"
+        return Launcher.PYTHON, LauncherReason(
+            LauncherReasonCode.NO_TORCH, "the job's Python has no torch, and its script imports none"
+        )
     if found is not None and found.local_rank is not None:
-        return Launcher.LAUNCH, f"the script takes its rank as {found.local_rank}"
+        return Launcher.LAUNCH, LauncherReason(
+            LauncherReasonCode.TAKES_RANK, "the script takes its rank as {subject}", subject=found.local_rank
+        )
     if spec.resources.gpus == 0 and (found is None or not found.joins):
-        return Launcher.PYTHON, ""
-    return Launcher.TORCHRUN, ""
+        return Launcher.PYTHON, None
+    return Launcher.TORCHRUN, None
 
 
 def read_facts(spec: JobSpec, read: source.Read | None) -> ProgramFacts | None:

@@ -12,6 +12,7 @@ from torchyard import ids
 from torchyard.client.connection import Connection
 from torchyard.exceptions import SpecWarning
 from torchyard.spec import ALL
+from torchyard.translatable import TranslatableText
 
 if TYPE_CHECKING:
     from torchyard.spec import JobSpec
@@ -64,9 +65,8 @@ class Calls:
         self, model: type[Item], body: Mapping[str, Any], reason: str, key: str | None, timeout_s: float | None = None
     ) -> Item:
         headers = {"Idempotency-Key": key or ids.new_id("key")}
-        params = {"launcher_reason": reason} if reason else None
         answer = self.connection.request(
-            "POST", "/jobs", json=body, headers=headers, params=params, timeout_s=timeout_s
+            "POST", "/jobs", json=body, headers=headers, params=_because(reason), timeout_s=timeout_s
         )
         return model.model_validate_json(answer.content)
 
@@ -84,6 +84,15 @@ class Calls:
             left = None if left is None else left - len(items)
             if cursor is None:
                 return
+
+
+def _because(reason: str) -> dict[str, str]:
+    """Return the query for a launcher's reason, with its code if it has one; an older service ignores that."""
+    query = {"launcher_reason": str(reason)} if reason else {}
+    if isinstance(reason, TranslatableText):
+        query |= {"launcher_reason_code": reason.code}
+        query |= {f"launcher_reason_{name}": str(value) for name, value in reason.params.items()}
+    return query
 
 
 def _wants_all(spec: Mapping[str, Any]) -> bool:

@@ -25,9 +25,10 @@ from service.identity.callers import Caller
 from service.infra.etags import Tagged
 from service.infra.etags import etag as make_etag
 from service.jobs import body, change, find, ordering, queries, sizing, submit
-from service.jobs.submission import Submission
+from service.jobs.submission import LauncherReasonParts, Submission
 from service.queue import planned_start, waiting_jobs
 from torchyard import api
+from torchyard.analysis import launchers
 from torchyard.spec import JobSpec
 
 router = api_router("jobs", "/jobs")
@@ -41,6 +42,17 @@ Key = Annotated[
 ]
 Reason = Annotated[
     str, Query(max_length=1000, description="Why the client chose the spec's launcher; the job's history shows it")
+]
+ReasonCode = Annotated[
+    str,
+    Query(
+        max_length=40,
+        description="Code of that reason, such as `no-torch`, for words in another language",
+        json_schema_extra={"x-extensible-enum": list(launchers.LauncherReasonCode)},
+    ),
+]
+ReasonSubject = Annotated[
+    str, Query(max_length=1000, description="What that reason names, such as the line that starts processes")
 ]
 OFFSET = f"How many jobs of the list to pass over, at most {find.MAX_OFFSET:,}: from there on the cursor leads."
 MAX_WAIT_S = 60.0
@@ -75,6 +87,8 @@ def submit_job(
     ctx: Ctx,
     dry_run: DryRun = False,
     launcher_reason: Reason = "",
+    launcher_reason_code: ReasonCode = "",
+    launcher_reason_subject: ReasonSubject = "",
     idempotency_key: Key = None,
 ) -> Response:
     """Submit a job, or a sweep of many. With `sweep` the answer is a `Group`, and Location is below ``/groups``.
@@ -86,14 +100,23 @@ def submit_job(
     data, sized = sizing.resolve_gpus(ctx.db, caller, body.parse(raw, request.headers.get("content-type", "")))
     spec = body.check(data)
     keyed = _idempotent(idempotency_key, b"submit", raw)
-    reason = "".join(filter(str.isprintable, launcher_reason))
+    reason = LauncherReasonParts(*map(_printable, (launcher_reason, launcher_reason_code, launcher_reason_subject)))
     received_us = request.scope.get(RECEIVED)
     submission = Submission(
-        caller=caller, spec=spec, launcher_reason=reason, advice=sized, received_us=received_us, **keyed
+        caller=caller,
+        spec=spec,
+        launcher_reason=reason if reason.words else None,
+        advice=sized,
+        received_us=received_us,
+        **keyed,
     )
     if dry_run:
         return _checked(ctx, submission)
     return _created(submit.submit(ctx.db, ctx.store, ctx.now_us, submission))
+
+
+def _printable(text: str) -> str:
+    return "".join(filter(str.isprintable, text))
 
 
 def _idempotent(key: str | None, *parts: bytes) -> dict[str, Any]:

@@ -2,7 +2,7 @@ import { i18n } from "@lingui/core";
 import { expect, it, onTestFinished } from "vitest";
 
 import openapi from "../../../../openapi.json";
-import { NOTES, notesWords, noteWords } from "./notes";
+import { LAUNCHER_REASONS, NOTES, notesWords, noteWords } from "./notes";
 
 const words = (code: string, params = {}, locale = "zh-CN") => noteWords({ code, message: "as the service says", params }, locale);
 
@@ -28,17 +28,23 @@ it("tells what is advised", () => {
   expect(words("put-back", { after: "1m", times: 2, restartable: "auto" })).toContain("2 times at most");
 });
 
-it("tells why a launcher was chosen, as whoever submits says it", async () => {
+it("knows every reason for a launcher that the service has", () => {
+  const { parameters } = openapi.paths["/api/v1/jobs"].post;
+  const known = parameters.flatMap(({ schema }) => ("x-extensible-enum" in schema ? schema["x-extensible-enum"] : []));
+  expect(known.toSorted()).toEqual(Object.keys(LAUNCHER_REASONS).toSorted());
+});
+
+it("tells why a launcher was chosen, by its code, and as an older client said it", async () => {
   const [before, { messages }] = [i18n.locale, await import("../locales/zh-CN")];
   onTestFinished(() => i18n.activate(before));
   i18n.loadAndActivate({ locale: "zh-CN", messages });
-  const because = (said: string) => words("launcher", { launcher: "python", said });
-  const reasons = ["the job's Python has no torch, and its script imports none", "t.py:2 (mp.spawn) starts the processes itself",
-    "the script takes its rank as --local_rank", "the command asks for it (`-n 2` is left out: the queue starts one process per GPU itself)"];
-  const told = reasons.map(because);
-  expect(told.filter((each, at) => each.includes(reasons[at] ?? ""))).toEqual([]);
-  expect(told[1]).toContain("t.py:2 (mp.spawn)");
-  expect(because("I say so")).toContain("I say so");
+  const because = (reason: object) => words("launcher", { launcher: "python", said: "its own words", ...reason });
+  const told = Object.keys(LAUNCHER_REASONS).map((why) => because({ why, subject: "t.py:2" }));
+  expect(told.filter((each) => each.includes("its own words") || !/，原因：.*\p{Script=Han}/u.test(each))).toEqual([]);
+  expect(told.filter((each) => each.includes("t.py:2"))).toHaveLength(3);
+  expect([{}, { why: "", subject: "" }, { why: "toString", subject: "" }, { why: "starts-itself" }].map(because))
+    .toEqual(Array(4).fill(because({})));
+  expect(because({})).toContain("its own words");
 });
 
 it("joins notes", () => {

@@ -12,8 +12,8 @@ export const NOTES: Readonly<Record<string, (params: Params) => string | null>> 
   "no-nodes": () => t`no node has registered yet, so whether it fits one is not known`,
   "one-node": (params) => adviceWords(params as unknown as Advice),
   network: (params) => adviceWords(params as unknown as Advice),
-  launcher: ({ launcher, said }) => (typeof said === "string"
-    ? t`launcher ${{ launcher: String(launcher) }}, because ${{ said: launcherReason(said) }}`
+  launcher: ({ launcher, said, why, subject }) => (typeof said === "string"
+    ? t`launcher ${{ launcher: String(launcher) }}, because ${{ said: launcherReason(why, subject) ?? said }}`
     : null),
   "node-gpus": ({ count }) => (typeof count === "number" ? t`\`gpus\` ${count}, all that a node can give` : null),
   "quota-gpus": ({ count }) => (typeof count === "number" ? t`\`gpus\` ${count}, all that the quota allows` : null),
@@ -60,19 +60,16 @@ function neverPutBack({ by, setting, project }: Params): string | null {
     : t`it is never put back to start over, as project ${project} wants it`;
 }
 
-/** Why a launcher was chosen: whoever submits gives it as a sentence, which has no code. */
-const LAUNCHER_REASONS: readonly (readonly [RegExp, (found: string) => string])[] = [
-  [/^the job's Python has no torch, and its script imports none$/u, () => t`the job's Python has no torch, and its script imports none`],
-  [/^(.+) starts the processes itself$/u, (starts) => t`${starts} starts the processes itself`],
-  [/^the script takes its rank as (.+)$/u, (name) => t`the script takes its rank as ${name}`],
-  [/^the command asks for it \(`(.+)` is left out: the queue starts one process per GPU itself\)$/u,
-    (typed) => t`the command asks for it (\`${typed}\` is left out: the queue starts one process per GPU itself)`],
-];
+/** Why a launcher was chosen, by its code; older clients give a sentence alone. */
+export const LAUNCHER_REASONS: Readonly<Record<string, (subject: string) => string>> = {
+  "no-torch": () => t`the job's Python has no torch, and its script imports none`,
+  "starts-itself": (starts) => t`${starts} starts the processes itself`,
+  "takes-rank": (name) => t`the script takes its rank as ${name}`,
+  "left-out": (typed) => t`the command asks for it (\`${typed}\` is left out: the queue starts one process per GPU itself)`,
+};
 
-function launcherReason(said: string): string {
-  for (const [sentence, words] of LAUNCHER_REASONS) {
-    const found = sentence.exec(said);
-    if (found !== null) return words(found[1] ?? "");
-  }
-  return said;
+function launcherReason(why: unknown, subject: unknown): string | undefined {
+  return typeof why === "string" && typeof subject === "string" && Object.hasOwn(LAUNCHER_REASONS, why)
+    ? LAUNCHER_REASONS[why]?.(subject)
+    : undefined;
 }

@@ -1,11 +1,13 @@
 """`launcher: auto` of submissions over REST: decided from the snapshot, once, and said."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.live import Live
 from tests.support.plane import sha256
+from torchyard import Client
 
 SPAWNS = b"import torch.multiprocessing as mp\nmp.spawn(print, nprocs=2)\n"
 
@@ -88,3 +90,30 @@ def test_a_dry_run_says_it_too(live_service: Live) -> None:
     found = live_service.client.post("/api/v1/jobs", json=body, params={"dry_run": "true"}).json()
     assert (found["spec"]["launcher"], found["world_size"]) == ("python", 1)
     assert "because train.py:2" in found["note"]
+
+
+def test_a_reason_is_told_with_its_code(live_service: Live) -> None:
+    body = {"name": "x", "command": ["python", "t.py"], "launcher": "python", "live": "/x"}
+    coded = {"launcher_reason_code": "starts-itself", "launcher_reason_subject": "t.py:2\x1b"}
+    query = {"launcher_reason": "t.py:2 starts", "dry_run": "true", **coded}
+    params = [
+        each["params"]
+        for each in live_service.client.post("/api/v1/jobs", json=body, params=query).json()["notes"]
+        if each["code"] == "launcher"
+    ]
+    assert params == [{"launcher": "python", "said": "t.py:2 starts", "why": "starts-itself", "subject": "t.py:2"}]
+
+
+def test_the_client_sends_the_code_of_what_it_decided(live_service: Live, tmp_path: Path) -> None:
+    (tmp_path / "t.py").write_bytes(SPAWNS)
+    with Client(live_service.url, live_service.admin_token) as client:
+        job = client.submit({"name": "x", "command": ["python", "t.py"], "launcher": "auto", "live": str(tmp_path)})
+    data = live_service.client.get(f"/api/v1/jobs/{job.id}/events").json()["items"][0]["data"]
+    (why,) = [each["params"] for each in data["notes"] if each["code"] == "launcher"]
+    where = "t.py:2 (torch.multiprocessing.spawn)"
+    assert why == {
+        "launcher": "python",
+        "said": f"{where} starts the processes itself",
+        "why": "starts-itself",
+        "subject": where,
+    }
