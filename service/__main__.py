@@ -17,9 +17,10 @@ from sqlalchemy.exc import OperationalError
 from service.db import schema
 from service.db.engine import Database
 from service.db.sole_service import SecondServiceError, sole_service
-from service.errors import DISK_FULL, NO_SPACE, ProblemError, of_database
+from service.errors import DISK_FULL, ProblemError, of_database
 from service.settings import ServiceSettings, is_loopback
 from service.tls import problem
+from torchyard.errnos import NO_SPACE
 
 
 def _arguments(argv: Sequence[str], defaults: ServiceSettings) -> argparse.Namespace:

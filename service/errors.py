@@ -1,6 +1,5 @@
 """Errors of the service: each is a problem that the API presents as it is (RFC 9457)."""
 
-import errno
 import sqlite3
 from collections.abc import Iterable, Sequence
 
@@ -19,7 +18,6 @@ DATABASE_BUSY = TranslatableText(
 DISK_FULL = TranslatableText(
     "disk-full", "The service's disk is full: free space where its database and its artifacts lie."
 )
-NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
 #: SQLSTATEs of PostgreSQL: `disk_full`, `lock_not_available`.
 _PG_FULL, _PG_LOCKED = "53100", "55P03"
 _SQLITE_LOCKED = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})

@@ -12,9 +12,10 @@ from sqlalchemy.exc import DataError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from starlette.exceptions import HTTPException
 
-from service.errors import DISK_FULL, NO_SPACE, ProblemError, invalid, of_database
+from service.errors import DISK_FULL, ProblemError, invalid, of_database
 from torchyard import problems
 from torchyard.api import FieldProblem
+from torchyard.errnos import NO_SPACE
 from torchyard.spec import error_messages
 from torchyard.translatable import TranslatableText, parts
 

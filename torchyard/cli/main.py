@@ -1,6 +1,5 @@
 """Entry point of ``yard``: all commands, and errors as one line with the mend."""
 
-import errno
 import gc
 import os
 import sys
@@ -36,12 +35,12 @@ from torchyard.cli import (
     terminal,
     top,
 )
+from torchyard.errnos import NO_SPACE
 from torchyard.exceptions import MissingExtraError, TorchYardError
 
 #: As with `docker run`: the command's own failure, where other codes are the job's.
 OWN_FAILURE = 125
 JOB_COMMANDS = frozenset({"run", "wait"})
-NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
 #: Allocations before a garbage collection: what a command imports stays; to look through it took a sixth of its time.
 GC_THRESHOLD = 100_000
 

@@ -1,11 +1,12 @@
 """Files that are whole or not there."""
 
-import errno
 import fcntl
 import json
 import os
 from pathlib import Path
 from typing import Any
+
+from torchyard.errnos import NO_SPACE
 
 
 def fsync_folder(folder: Path) -> None:
@@ -50,7 +51,7 @@ def write_reserved(path: Path, data: bytes, spare: Path, *, durable: bool = True
         write_whole(path, data, durable=durable)
         return
     except OSError as error:
-        if error.errno not in {errno.ENOSPC, errno.EDQUOT} or not (spare.exists() or path.exists()):
+        if error.errno not in NO_SPACE or not (spare.exists() or path.exists()):
             raise
     target = spare if spare.exists() else path
     with target.open("r+b") as file:

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
+from torchyard.errnos import NO_SPACE
 from torchyard.ids import AttemptId, now_us
 from torchyard.injob import layout
 from torchyard.spec import JobSpec
@@ -30,7 +31,7 @@ from worker.launching.shims import ShimServer
 from worker.limits.node import NodeLimits, end_groups
 from worker.monitoring import processes
 from worker.shim import verdict
-from worker.shim.files import DISK_FULL, NO_SPACE, steady_us
+from worker.shim.files import DISK_FULL, steady_us
 from worker.trackers import store, translate
 
 SHIM = Path(shim.__file__).parent / "__main__.py"

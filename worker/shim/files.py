@@ -25,7 +25,7 @@ def steady_us() -> int:
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
 
 
-#: Nothing more can be written to a disk, or by a user.
+#: As `torchyard.errnos.NO_SPACE`: the shim imports the standard library alone.
 NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT})
 #: Why an attempt on a full disk did not start.
 DISK_FULL = (
