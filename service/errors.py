@@ -93,21 +93,37 @@ class TooLargeError(ProblemError):
     """More bytes than are taken here."""
 
     def __init__(self, limit: int) -> None:
-        super().__init__("payload-too-large", f"At most {format_size(limit)} are taken here: send less at once.")
+        super().__init__(
+            "payload-too-large",
+            TranslatableText("at-once", "At most {most} are taken here: send less at once.", most=format_size(limit)),
+        )
 
 
 class NotAHashError(ProblemError):
     """A blob's name that is not a SHA-256."""
 
     def __init__(self, text: str) -> None:
-        super().__init__("invalid-request", f"{text[:80]!r} is not a SHA-256: give 64 lower-case hexadecimal digits.")
+        super().__init__(
+            "invalid-request",
+            TranslatableText(
+                "no-hash", "{text!r} is not a SHA-256: give 64 lower-case hexadecimal digits.", text=text[:80]
+            ),
+        )
 
 
 class WrongHashError(ProblemError):
     """The content that arrived is not what was announced."""
 
     def __init__(self, announced: str, found: str) -> None:
-        super().__init__("invalid-request", f"The content hashes to {found}, not {announced}: send it again.")
+        super().__init__(
+            "invalid-request",
+            TranslatableText(
+                "other-hash",
+                "The content hashes to {found}, not {announced}: send it again.",
+                found=found,
+                announced=announced,
+            ),
+        )
 
 
 class NotPlacedError(ProblemError):
@@ -124,7 +140,10 @@ class BadPathError(ProblemError):
     """A file name that could leave its folder."""
 
     def __init__(self, field: str, path: str, why: str) -> None:
-        super().__init__("invalid-request", f"{field}: {path[:200]!r} {why}")
+        super().__init__(
+            "invalid-request",
+            TranslatableText("bad-path", "{field}: {path!r} {why}", field=field, path=path[:200], why=why),
+        )
 
 
 class OffsetAheadError(ProblemError):
@@ -150,7 +169,11 @@ class NoRoomError(ProblemError):
     def __init__(self, free: int) -> None:
         super().__init__(
             "insufficient-storage",
-            f"The artifact store has only {format_size(free)} left: delete checkpoints, or give it a larger disk.",
+            TranslatableText(
+                "store-full",
+                "The artifact store has only {free} left: delete checkpoints, or give it a larger disk.",
+                free=format_size(free),
+            ),
         )
 
 

@@ -11,6 +11,7 @@ from service.api.answers import not_modified
 from service.api.problems import HttpProblemError
 from service.errors import ProblemError, not_found
 from service.storage.store import BlobStore
+from torchyard.translatable import TranslatableText
 
 
 class AnyName(PathConvertor):
@@ -53,12 +54,17 @@ def _check_range(header: str | None, size: int) -> None:
     parts = [_PART.fullmatch(part) for part in match.group(1).split(",")] if match else [None]
     for part in parts:
         if part is None or not any(part.groups()):
-            raise ProblemError("invalid-request", f"Range {header[:80]!r} is not of the form bytes=first-last.")
+            raise ProblemError(
+                "invalid-request",
+                TranslatableText(
+                    "range-form", "Range {header!r} is not of the form bytes=first-last.", header=header[:80]
+                ),
+            )
         first, last = part.groups()
         start = int(first) if first else size - int(last)
         if start >= size or (first and last and int(last) < start):
             raise HttpProblemError(
                 "range-not-satisfiable",
-                f"The file has {size} bytes: ask for some of them.",
+                TranslatableText("range-outside", "The file has {size} bytes: ask for some of them.", size=size),
                 headers={"Content-Range": f"bytes */{size}"},
             )

@@ -77,7 +77,11 @@ def check_host(header: str, allowed: Iterable[str]) -> None:
     if host_name(header) not in allowed:
         raise ProblemError(
             "unknown-host",
-            f"{header[:100]!r} is not a name of this installation: add it to TORCHYARD_ALLOWED_HOSTS of the service.",
+            TranslatableText(
+                "host-unknown",
+                "{header!r} is not a name of this installation: add it to TORCHYARD_ALLOWED_HOSTS of the service.",
+                header=header[:100],
+            ),
         )
 
 
@@ -130,7 +134,8 @@ async def admit(scope: Scope) -> None:
 
 
 def _too_large(limit: int) -> ProblemError:
-    return ProblemError("payload-too-large", f"The body is larger than {format_size(limit)}: send less.")
+    words = TranslatableText("body-size", "The body is larger than {most}: send less.", most=format_size(limit))
+    return ProblemError("payload-too-large", words)
 
 
 async def _drain(receive: Receive) -> None:
@@ -199,7 +204,10 @@ class RequestGuard:
 
     def _check(self, scope: Scope, limit: int | None) -> None:
         if "\0" in scope["path"] or b"%00" in scope["query_string"]:
-            raise ProblemError("invalid-request", "The address contains NUL, which nothing here is named by.")
+            raise ProblemError(
+                "invalid-request",
+                TranslatableText("address-nul", "The address contains NUL, which nothing here is named by."),
+            )
         headers = Headers(scope=scope)
         check_host(headers.get("host", ""), self._hosts)
         check_origin(scope["method"], headers)

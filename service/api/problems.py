@@ -86,7 +86,7 @@ def _request_field(details: ErrorDetails) -> FieldProblem:
 
 def _from_http(error: HTTPException) -> ProblemError:
     kind = problems.kind_for_status(error.status_code)
-    return HttpProblemError(kind, str(error.detail), error.headers)
+    return HttpProblemError(kind, error.detail, error.headers)
 
 
 def install(app: FastAPI) -> None:

@@ -14,6 +14,7 @@ from service.errors import field_problem
 from service.identity.callers import Caller
 from service.identity.visibility import may_read
 from torchyard.ids import JobId
+from torchyard.translatable import TranslatableText
 
 #: Events that wait for a slow reader. With more the stream ends, and whoever reads it begins anew.
 MAX_WAITING = 512
@@ -65,8 +66,12 @@ def parse(name: str) -> Topic:
     if match is None:
         raise field_problem(
             "topics",
-            f"{name[:80]!r} is none of jobs, queue, nodes, notices, job:ID, metrics:ID:CURSOR, "
-            "log:ID:ATTEMPT:RANK:OFFSET",
+            TranslatableText(
+                "no-topic",
+                "{name!r} is none of jobs, queue, nodes, notices, job:ID, metrics:ID:CURSOR, "
+                "log:ID:ATTEMPT:RANK:OFFSET",
+                name=name[:80],
+            ),
         )
     found = match.groupdict()
     if found["log"]:

@@ -12,6 +12,7 @@ from service.db.models import Blob, BlobGrant, Checkpoint, CheckpointFile, Outpu
 from service.db.upsert import insert
 from service.errors import ProblemError
 from service.storage.store import BlobStore, Upload, is_hash
+from torchyard.translatable import TranslatableText
 
 #: First number of the advisory locks on blobs: "blob", read as an integer.
 _LOCKS = int.from_bytes(b"blob", "big")
@@ -73,7 +74,12 @@ def _insert(db: Database, store: BlobStore, sha256: str, size: int, now: int, us
     with db.write() as tx:
         _hold(tx, sha256)
         if not store.has(sha256):  # `collect` removed the same blob's older copy, and with it this one
-            raise ProblemError("unavailable", f"Blob {sha256} was removed while it arrived: send it again.")
+            raise ProblemError(
+                "unavailable",
+                TranslatableText(
+                    "blob-removed", "Blob {name} was removed while it arrived: send it again.", name=sha256
+                ),
+            )
         values = {"sha256": sha256, "size": size, "created_us": now}
         tx.execute(insert(tx, Blob).values(**values).on_conflict_do_nothing())
         if user_id is not None:

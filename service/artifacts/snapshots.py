@@ -57,23 +57,35 @@ def create(db: Database, user_id: str, files: Sequence[FileRef], now: int) -> Mi
 
 def _check(files: Sequence[FileRef]) -> None:
     if not files:
-        raise field_problem("files", "the folder holds no files: nothing could be run from it")
+        raise field_problem(
+            "files", TranslatableText("no-files", "the folder holds no files: nothing could be run from it")
+        )
     if len(files) > MAX_FILES:
         raise field_problem(
-            "files", f"{len(files)} files are too many, {MAX_FILES} at most: list others in .yardignore"
+            "files",
+            TranslatableText(
+                "many-files",
+                "{count} files are too many, {most} at most: list others in .yardignore",
+                count=len(files),
+                most=MAX_FILES,
+            ),
         )
     paths.check_tree("files", (file.path for file in files))
     for file in files:
         if not is_hash(file.sha256):
             raise NotAHashError(file.sha256)
         if file.size < 0:
-            raise BadPathError("files", file.path, "has a negative size")
+            raise BadPathError("files", file.path, TranslatableText("negative-size", "has a negative size"))
     total = sum(file.size for file in files)
     if total > MAX_BYTES:
         raise field_problem(
             "files",
-            f"{format_size(total)} are too much, {format_size(MAX_BYTES)} at most: list data in .yardignore "
-            "and join it back with link",
+            TranslatableText(
+                "large-code",
+                "{size} are too much, {most} at most: list data in .yardignore and join it back with link",
+                size=format_size(total),
+                most=format_size(MAX_BYTES),
+            ),
         )
 
 
@@ -107,7 +119,10 @@ def _insert(tx: Connection, user_id: str, digest: str, files: Sequence[FileRef],
         )
     found = _find(tx, user_id, digest)
     if found is None:
-        raise ProblemError("unavailable", "The same snapshot is being removed: submit it again.")
+        raise ProblemError(
+            "unavailable",
+            TranslatableText("snapshot-removed", "The same snapshot is being removed: submit it again."),
+        )
     return found
 
 
@@ -160,7 +175,13 @@ def commit(db: Database, snapshot_id: str, user_id: str) -> MissingBlobs:
         if not snapshot.committed:
             if missing := _missing(tx, snapshot_id, user_id):
                 raise ProblemError(
-                    "conflict", f"{len(missing)} files are not here yet, the first is {missing[0]}: upload it."
+                    "conflict",
+                    TranslatableText(
+                        "files-missing",
+                        "{count} files are not here yet, the first is {first}: upload it.",
+                        count=len(missing),
+                        first=missing[0],
+                    ),
                 )
             _check_sizes(tx, snapshot_id)
             tx.execute(update(Snapshot).where(Snapshot.id == snapshot_id).values(committed=True))
@@ -175,7 +196,11 @@ def _check_sizes(tx: Connection, snapshot_id: str) -> None:
     )
     wrong = tx.scalars(query.limit(1)).first()
     if wrong is not None:
-        raise BadPathError("files", wrong, "is not as large as the manifest says: take the snapshot again")
+        raise BadPathError(
+            "files",
+            wrong,
+            TranslatableText("other-size", "is not as large as the manifest says: take the snapshot again"),
+        )
 
 
 def files(tx: Connection, snapshot_id: str) -> list[FileRef]:

@@ -26,7 +26,10 @@ def fingerprint(*parts: bytes) -> str:
 def check(key: str | None) -> str | None:
     """The key, if its form is right."""
     if key is not None and not (1 <= len(key) <= MAX_KEY and key.isascii() and key.isprintable()):
-        raise field_problem("Idempotency-Key", f"must be 1 to {MAX_KEY} printable ASCII characters")
+        raise field_problem(
+            "Idempotency-Key",
+            TranslatableText("key-form", "must be 1 to {most} printable ASCII characters", most=MAX_KEY),
+        )
     return key
 
 

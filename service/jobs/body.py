@@ -14,7 +14,7 @@ from service.errors import ProblemError, field_problem, field_problems, invalid
 from torchyard.api import FieldProblem
 from torchyard.numbers import INT64
 from torchyard.spec import JobSpec
-from torchyard.translatable import TranslatableText
+from torchyard.translatable import TranslatableText, of_error
 
 YAML_TYPES = frozenset({"application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"})
 JSON_TYPES = frozenset({"application/json", ""})
@@ -79,7 +79,7 @@ def _no_mapping(value: object) -> TranslatableText:
 
 
 def _refuse_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
+    raise ValueError(TranslatableText("json-constant", "{name} is not JSON", name=name))
 
 
 def _json(text: str) -> Any:
@@ -88,7 +88,7 @@ def _json(text: str) -> Any:
     except json.JSONDecodeError as error:
         raise field_problem("(body)", _at(error.lineno, error.colno, error.msg)) from error
     except ValueError as error:
-        raise field_problem("(body)", str(error)) from error
+        raise field_problem("(body)", of_error(error)) from error
     except RecursionError as error:
         raise field_problem("(body)", TranslatableText("nested", "is nested too deeply")) from error
 

@@ -70,10 +70,14 @@ def _check_backend(tx: Connection, spec: JobSpec) -> None:
     if spec.recipe is None or spec.recipe.backend != "mpi":
         return
     if not any(Capability.MPI in (each or ()) for each in tx.scalars(select(Node.capabilities))):
-        lack = "no node has a torch that was built with MPI"
         raise ProblemError(
             "never-fits",
-            f"{BACKEND}: no node could ever run this job: {lack}. Take backend: auto, which finds the right one.",
+            TranslatableText(
+                "no-mpi-node",
+                "{field}: no node could ever run this job: no node has a torch that was built with MPI. "
+                "Take backend: auto, which finds the right one.",
+                field=BACKEND,
+            ),
             errors=[
                 FieldProblem(
                     field=BACKEND,

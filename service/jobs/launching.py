@@ -20,7 +20,7 @@ def resolve_launcher(db: Database, store: BlobStore, submission: Submission) -> 
         submission.spec, _reader(db, store, submission) if submission.spec.launcher is Launcher.AUTO else None
     )
     if choice.mismatch:
-        raise field_problem("command", choice.mismatch.removeprefix("command: "))
+        raise field_problem("command", choice.mismatch)
     return replace(
         submission,
         spec=choice.applied(submission.spec),

@@ -78,7 +78,7 @@ def give(tx: Connection, keys: KeyFile, named: NamedSecrets, job: JobId, now: in
     """
     found = _usable(tx, named.user_id, named.project)
     if unknown := [name for name in named.names if name not in found]:
-        raise ProblemError("conflict", f"{absent(unknown, named.project)}.")
+        raise ProblemError("conflict", absent(unknown, named.project))
     given = {name: keys.decrypt(found[name].encrypted) for name in named.names}
     for name in given:
         use = upsert.insert(tx, SecretUse).values(secret_id=found[name].id, job_id=job, used_us=now)

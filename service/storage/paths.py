@@ -7,6 +7,7 @@ import posixpath
 from collections.abc import Iterable
 
 from service.errors import BadPathError
+from torchyard.translatable import TranslatableText
 
 MAX_PATH = 1024
 MAX_PART = 255
@@ -20,15 +21,17 @@ def check(field: str, path: str) -> None:
 
 def _fault(path: str) -> str | None:
     if "\0" in path or not _is_utf8(path):
-        return "holds NUL or is not UTF-8: rename the file"
+        return TranslatableText("path-characters", "holds NUL or is not UTF-8: rename the file")
     if not path or path.startswith("/"):
-        return "must be relative to its folder"
+        return TranslatableText("path-relative", "must be relative to its folder")
     if ".." in path.split("/"):
-        return "must not hold '..'"
+        return TranslatableText("path-parent", "must not hold '..'")
     if path == "." or posixpath.normpath(path) != path:
-        return f"is not normalised: write {posixpath.normpath(path)!r}"
+        return TranslatableText("path-normal", "is not normalised: write {written!r}", written=posixpath.normpath(path))
     if len(path.encode()) > MAX_PATH or any(len(part.encode()) > MAX_PART for part in path.split("/")):
-        return f"is too long: at most {MAX_PATH} bytes, and {MAX_PART} for each part"
+        return TranslatableText(
+            "path-long", "is too long: at most {most} bytes, and {part} for each part", most=MAX_PATH, part=MAX_PART
+        )
     return None
 
 
@@ -47,11 +50,11 @@ def check_tree(field: str, paths: Iterable[str]) -> None:
     for path in paths:
         check(field, path)
         if path in seen:
-            raise BadPathError(field, path, "is given twice")
+            raise BadPathError(field, path, TranslatableText("path-twice", "is given twice"))
         seen.add(path)
         folder = posixpath.dirname(path)
         while folder and folder not in folders:
             folders.add(folder)
             folder = posixpath.dirname(folder)
     for path in seen & folders:
-        raise BadPathError(field, path, "is both a file and a folder")
+        raise BadPathError(field, path, TranslatableText("path-both", "is both a file and a folder"))

@@ -71,8 +71,15 @@ class ParameterBindings:
         if len(found) == 1:
             return found[0]
         if found:
-            return f"is found {len(found)} times in the recipe: write which, {_either(map('.'.join, found))}"
-        return f"is no key of this recipe{_near(name, {path[-1] for path in paths})}"
+            return TranslatableText(
+                "found-often",
+                "is found {count} times in the recipe: write which, {paths}",
+                count=len(found),
+                paths=_either(map(".".join, found)),
+            )
+        if close := _near(name, {path[-1] for path in paths}):
+            return TranslatableText("similar-key", "is no key of this recipe: did you mean {names}?", names=close)
+        return TranslatableText("no-key", "is no key of this recipe: write it as in the spec, such as recipe.optim.lr")
 
     def _exists(self, path: Path, names: list[str]) -> bool:
         inside: Any = self._data
@@ -86,7 +93,11 @@ class ParameterBindings:
 
     def _missing(self, path: Path) -> str:
         known = {".".join(found) for found in _paths(self._data, ()) if found[0] not in SHARED}
-        return f"is no path into this spec{_near('.'.join(path), known)}"
+        if close := _near(".".join(path), known):
+            return TranslatableText("similar-path", "is no path into this spec: did you mean {names}?", names=close)
+        return TranslatableText(
+            "no-path", "is no path into this spec: write it as in the spec, such as recipe.optim.lr"
+        )
 
 
 def _named(command: Iterable[str]) -> Iterator[str]:
@@ -143,10 +154,11 @@ def _not_in_braces(name: str, in_braces: frozenset[str]) -> str:
 
 
 def _near(name: str, known: Iterable[str]) -> str:
+    """Return the names that may be meant; empty if none is like it."""
     close = difflib.get_close_matches(name, list(known), n=3)
-    return f": did you mean {_either(close)}?" if close else ": write it as in the spec, such as recipe.optim.lr"
+    return _either(close) if close else ""
 
 
 def _either(names: Iterable[str]) -> str:
     *first, last = names
-    return f"{', '.join(first)} or {last}" if first else last
+    return TranslatableText("either", "{others} or {last}", others=tuple(first), last=last) if first else last

@@ -46,7 +46,7 @@ def analyse(
     command = _Command(spec=spec, words=spec.command, code=code)
     choice = launchers.choose(spec, command.read, has_torch=python.has_torch if python else None)
     if choice.mismatch:
-        raise SpecError(choice.mismatch)
+        raise SpecError(f"command: {choice.mismatch}")
     decided = choice.applied(spec)
     command = _Command(spec=decided, words=choice.command, code=code)
     warnings = (

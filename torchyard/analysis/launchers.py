@@ -41,7 +41,7 @@ class LauncherChoice:
     reason: LauncherReason | None = None
     """Why it is not what one would expect; None otherwise."""
     mismatch: str = ""
-    """What the command asks for and the spec does not, with the mend."""
+    """What the command asks for and the spec does not, with the mend; empty if nothing."""
 
     def applied(self, spec: JobSpec) -> JobSpec:
         """The spec as it is stored."""
@@ -92,11 +92,18 @@ def _left_out(understood: launch_commands.LaunchCommand) -> LauncherReason | Non
 def _mismatch(spec: JobSpec, understood: launch_commands.LaunchCommand) -> str:
     resources, asked = spec.resources, understood.processes
     if understood.nodes != resources.nodes and understood.nodes > 1:
-        return f"command: it asks for {understood.nodes} nodes: say resources: {{nodes: {understood.nodes}}} as well"
+        return TranslatableText(
+            "command-nodes",
+            "it asks for {nodes} nodes: say resources: {{nodes: {nodes}}} as well",
+            nodes=understood.nodes,
+        )
     if asked is not None and asked != max(1, resources.gpus):
-        return (
-            f"command: it asks for {asked} processes on a node, and the queue starts one for each of the job's "
-            f"{resources.gpus} GPUs: say --gpus {asked} (resources.gpus), or --launcher none to run it as it is"
+        return TranslatableText(
+            "command-processes",
+            "it asks for {asked} processes on a node, and the queue starts one for each of the job's {gpus} GPUs: "
+            "say --gpus {asked} (resources.gpus), or --launcher none to run it as it is",
+            asked=asked,
+            gpus=resources.gpus,
         )
     return ""
 

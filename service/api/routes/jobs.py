@@ -30,6 +30,7 @@ from service.queue import planned_start, waiting_jobs
 from torchyard import api
 from torchyard.analysis import launchers
 from torchyard.spec import JobSpec
+from torchyard.translatable import TranslatableText
 
 router = api_router("jobs", "/jobs")
 
@@ -168,8 +169,10 @@ async def list_jobs(
     jobs meet, a page looks at the next ones alone: it may have few jobs, or none, and still a `next`.
     """
     if offset > find.MAX_OFFSET:
-        mend = (
-            f"can pass over {find.MAX_OFFSET:,} jobs at most: go on with a page's cursor, or ask for jobs `before` one"
+        mend = TranslatableText(
+            "list-offset",
+            "can pass over {most} jobs at most: go on with a page's cursor, or ask for jobs `before` one",
+            most=f"{find.MAX_OFFSET:,}",
         )
         raise field_problem("offset", mend)
     named = [ref for ref in map(str.strip, refs.split(",")) if ref]

@@ -154,7 +154,10 @@ async def stream(
 def _resume(event_id: str, attempt: int | None) -> tuple[int | None, int]:
     number, colon, offset = event_id.rpartition(":")
     if not (_is_count(offset, 18) and (_is_count(number, 9) or not colon)):
-        raise field_problem("Last-Event-ID", "must be the id of an event of this stream: leave it out to start anew")
+        raise field_problem(
+            "Last-Event-ID",
+            TranslatableText("stream-event", "must be the id of an event of this stream: leave it out to start anew"),
+        )
     return int(number or 0) or attempt, int(offset)
 
 

@@ -25,6 +25,16 @@ describe("the Chinese words of refusals", () => {
   });
 });
 
+it("says uploads, ranges and parameters of sweeps in Chinese, to the last part", () => {
+  const said = (code: string, params: Parameters<typeof messageWords>[0]["params"]) => messageWords({ message: "English", code, params }, words);
+  const names = { message: "a, b or c", code: "either", params: { others: ["a", "b"], last: "c" } };
+  expect(said("similar-key", { names })).toBe("不是此配方的键：是否想写 a, b 或 c？");
+  expect(said("found-often", { count: 2, paths: names })).toBe("在配方中出现 2 次：请写明是哪一个，a, b 或 c");
+  const why = { message: "is given twice", code: "path-twice", params: {} };
+  expect(said("bad-path", { field: "files", path: "a.py", why })).toBe("files：“a.py”给出了两次");
+  expect(said("range-outside", { size: 12 })).toBe("文件共 12 字节：请求的范围须在其中。");
+});
+
 const some = {
   titles: { forbidden: "不允许" },
   messages: { "at-least": "{given} 太小：最小为 {ge}", "or-never": "{mistake}，或写 never", names: "取 {names}", whole: "太大" },

@@ -1,5 +1,6 @@
 import { problemIn, type ProblemWords } from "../lib/problems";
 import { accounts, fit, sharing } from "./zh-CN.problems.nodes";
+import { bodies, uploads } from "./zh-CN.problems.requests";
 import { recipes, specs, sweeps } from "./zh-CN.problems.specs";
 
 /** By the end of a problem's type. */
@@ -66,21 +67,6 @@ const values = {
   nested: "嵌套过深",
   "too-deep": "嵌套过深",
   "wrong-key": "其中一个名称有误：{fault}",
-};
-
-/** Bodies that cannot be read. */
-const bodies = {
-  "no-json": "不是有效的 JSON：{why}",
-  "no-utf8": "第 {at} 个字节处不是 UTF-8",
-  "media-type": "这里不接受“{kind}”：请发送 application/json 或 application/yaml。",
-  "in-line": "第 {line} 行第 {column} 列：{what}",
-  "body-list": "必须是字段的映射，例如 {name: …}，而不是列表",
-  "body-text": "必须是字段的映射，例如 {name: …}，而不是文本",
-  "body-nothing": "必须是字段的映射，例如 {name: …}，不能为空",
-  "body-value": "必须是字段的映射，例如 {name: …}，而不是单个值",
-  "yaml-aliases": "这里不接受别名（*name）",
-  "yaml-tags": "这里不接受标签（{tag}）",
-  "yaml-number": "数字没有这么长的：请把文本放进引号",
 };
 
 /** What there is not, or not any more. */
@@ -216,6 +202,7 @@ const changes = {
   "reserved-node": "没有节点 {name}：请取以下之一：{known}",
   "all-unknown": "没有设备可用的节点在线，因此不知道全部是多少：请给出数目，或启动节点代理",
   "no-mpi": "没有节点的 torch 是带 MPI 构建的：请取 auto",
+  "no-mpi-node": "{field}：没有节点能运行此作业：没有节点的 torch 是带 MPI 构建的。请取 backend: auto。",
 };
 
 /** Signing in with a provider, or by UNIX account. */
@@ -256,6 +243,7 @@ const lists = {
   "search-empty": "为空：请说明要搜索什么",
   "queue-cursor": "请给出上一页的 `next`",
   "ask-fewer": "{count} 个太多：最多 {most} 个",
+  "list-offset": "最多跳过 {most} 个作业：请用上一页的游标继续，或用 before 查找某个作业之前的作业",
   "no-week": "“{text}”不是 ISO 周：请写成 2026-W47",
   "days-reversed": "{first} 晚于 {last}：请先写较早的日期",
   "sweep-metric": "此搜索没有指定指标：请说明按哪个指标比较试验",
@@ -273,7 +261,7 @@ const service = {
 export const words: ProblemWords = {
   titles,
   messages: {
-    ...values, ...bodies, ...specs, ...sweeps, ...recipes, ...absent, ...access, ...people, ...changes,
+    ...values, ...bodies, ...uploads, ...specs, ...sweeps, ...recipes, ...absent, ...access, ...people, ...changes,
     ...fit, ...accounts, ...sharing, ...signIn, ...lists, ...service,
   },
 };
