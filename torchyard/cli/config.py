@@ -5,7 +5,7 @@ import json as json_
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +59,16 @@ def findings() -> list[str]:
     from torchyard import settingsfile
 
     return list(dict.fromkeys(each for extra in settingsfile.SECTIONS for each in _findings(extra)))
+
+
+def service_settings(options: Mapping[str, Any]) -> Any:
+    """Return the settings that a service of this process would start with; raise StartError if one cannot be read."""
+    from torchyard.exceptions import StartError
+
+    try:
+        return _settings("service").read().model_copy(update=dict(options))
+    except (OSError, ValueError) as error:
+        raise StartError(str(error)) from error
 
 
 def stores() -> "Stores | None":

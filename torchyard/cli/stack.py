@@ -2,13 +2,17 @@
 
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import torchyard
 from torchyard.cli import common, config, extras, install
+
+if TYPE_CHECKING:
+    from torchyard.stack.up import StackOptions
 
 PASS_ON = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
 
@@ -26,8 +30,11 @@ def register(app: typer.Typer) -> None:
 
 
 def up(
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one.", min=0, max=65535)] = 8765,
+    host: Annotated[str | None, typer.Option(help="Address to listen on; 127.0.0.1 unless the settings say.")] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(help="Port to listen on; 8765 unless the settings say, and 0 takes a free one.", min=0, max=65535),
+    ] = None,
     cpu_slots: Annotated[
         int | None, typer.Option(help="Offer CPU slots; the default where there is no GPU.", min=0)
     ] = None,
@@ -46,27 +53,39 @@ def up(
 ) -> None:
     """Start Redis, service and worker on this machine.
 
-    Prints `ready URL` once jobs are accepted, and stays in the foreground. Ctrl-C ends it; trainings go on.
+    Prints `ready URL` once jobs are accepted, and stays in the foreground. Ctrl-C ends it; trainings go on. What no
+    option says is as the settings have it.
     """
     from torchyard.stack import up as stack
 
     if (tls_cert is None) != (tls_key is None):
         raise typer.BadParameter("give both, --tls-cert and --tls-key")
     extras.require("up", "box")
-    options = stack.StackOptions(
-        host=host,
-        port=port,
-        cpu_slots=cpu_slots,
-        stop_jobs=stop_jobs,
-        behind_proxy=behind_proxy,
-        tls_cert=tls_cert,
-        tls_key=tls_key,
-    )
+    said = {"host": host, "port": port, "behind_proxy": behind_proxy or None, "tls_cert": tls_cert, "tls_key": tls_key}
+    options = stack_options(said, cpu_slots=cpu_slots, stop_jobs=stop_jobs)
     if detach:
         common.line(f"ready {stack.detach(options)}")
         common.note("`yard down` ends it, `yard login` opens the dashboard")
     else:
         stack.run(options)
+
+
+def stack_options(said: Mapping[str, Any], *, cpu_slots: int | None, stop_jobs: bool) -> "StackOptions":
+    """Return the options of a stack: what is said, where that is None the settings of the service."""
+    from torchyard.stack.up import StackOptions
+
+    settings = config.service_settings({name: value for name, value in said.items() if value is not None})
+    return StackOptions(
+        host=settings.host,
+        port=settings.port,
+        cpu_slots=cpu_slots,
+        stop_jobs=stop_jobs,
+        behind_proxy=settings.behind_proxy,
+        tls_cert=settings.tls_cert,
+        tls_key=settings.tls_key,
+        local_port=settings.local_port,
+        redis_url=settings.redis_url if "redis_url" in settings.model_fields_set else None,
+    )
 
 
 def down(

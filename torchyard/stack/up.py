@@ -36,6 +36,9 @@ class StackOptions:
     behind_proxy: bool = False
     tls_cert: Path | None = None
     tls_key: Path | None = None
+    local_port: int = 0
+    redis_url: str | None = None
+    """None: the stack starts a Redis of its own."""
 
 
 def run(options: StackOptions) -> None:
@@ -59,7 +62,7 @@ def _run(options: StackOptions, root: Path) -> None:
     supervisor = Supervisor()
     try:
         port = _free_port(options.host, options.port)
-        local = _free_port("127.0.0.1", 0) if options.tls_cert else port
+        local = _free_port("127.0.0.1", options.local_port) if options.tls_cert else port
         stack = Stack(options=options, root=root, port=port, local_port=local)
         lock.announce(stack.url)
         if stack.start(supervisor, lock.descriptor):
@@ -97,8 +100,8 @@ class Stack:
         """Start everything and wait until a job can be accepted; False when asked to end before."""
         began = datetime.now(UTC)
         home.log_folder().mkdir(parents=True, exist_ok=True, mode=0o700)
-        broker = os.environ.get("TORCHYARD_REDIS_URL")
-        if not broker:
+        broker = self.options.redis_url
+        if broker is None:
             server = redis.embedded(self.root)
             broker = server.broker_url
             supervisor.add(self._program("redis", server.command(), {}, lock))
