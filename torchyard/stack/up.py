@@ -186,7 +186,9 @@ class Stack:
 
 def detach(options: StackOptions) -> str:
     """Run the stack in the background, and return its URL once a job can be accepted."""
-    home.log_folder().mkdir(parents=True, exist_ok=True, mode=0o700)
+    # One by one: parents that `mkdir` makes have the usual mode, and the home is nobody else's.
+    for folder in (home.root(), home.log_folder()):
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     log_path = home.log_folder() / "up.log"
     with log_path.open("wb") as log:
         process = subprocess.Popen(

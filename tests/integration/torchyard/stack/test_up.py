@@ -1,6 +1,7 @@
 """``yard up`` where something is in its way: one line with the mend, no traceback."""
 
 import socket
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,7 @@ def test_what_a_detached_stack_fails_of_is_said_once(tmp_path: Path, monkeypatch
         up.detach(up.StackOptions(port=taken.getsockname()[1]))
     assert str(caught.value).startswith("127.0.0.1:")
     assert "choose another with --port" in str(caught.value)
+    assert stat.S_IMODE((tmp_path / "home").stat().st_mode) == 0o700
 
 
 def test_a_home_that_cannot_be_used_is_no_traceback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
