@@ -12,7 +12,8 @@ from sqlalchemy.exc import DataError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from starlette.exceptions import HTTPException
 
-from service.errors import DISK_FULL, ProblemError, invalid, of_database
+from service.errors import DISK_FULL, ProblemError, field_problem, invalid, of_database
+from service.jobs.body import NESTED, no_mapping
 from torchyard import problems
 from torchyard.api import FieldProblem
 from torchyard.errnos import NO_SPACE
@@ -71,20 +72,37 @@ def internal() -> ProblemError:
     return ProblemError("internal", TranslatableText("see-log", "The service failed; its log says why."))
 
 
-def _from_validation(error: RequestValidationError) -> ProblemError:
+def _from_validation(request: Request, error: RequestValidationError) -> ProblemError:
+    kind = request.headers.get("content-type", "").partition(";")[0].strip()
+    # What is not said to be JSON is not read, which shows as a body that is no mapping.
+    if not _is_json(kind) and any(_is_body(each) and each["type"] != "missing" for each in error.errors()):
+        detail = TranslatableText("json-only", "{kind!r} is not read here: send application/json.", kind=kind[:100])
+        return ProblemError("unsupported-media-type", detail)
     return invalid([_request_field(details) for details in error.errors()])
+
+
+def _is_json(kind: str) -> bool:
+    return kind.lower() == "application/json" or (kind.lower().startswith("application/") and kind.endswith("+json"))
+
+
+def _is_body(details: ErrorDetails) -> bool:
+    return tuple(details["loc"]) == ("body",)
 
 
 def _request_field(details: ErrorDetails) -> FieldProblem:
     if details["type"] == "json_invalid":
         why = str(details.get("ctx", {}).get("error", ""))
         return FieldProblem(field="(body)", message=TranslatableText("no-json", "not valid JSON: {why}", why=why))
+    if _is_body(details) and details["type"] in ("model_type", "model_attributes_type"):
+        return FieldProblem(field="(body)", message=no_mapping(details["input"]))
     place, *rest = details["loc"]
     field = ".".join(map(str, rest)) or ("(body)" if place == "body" else str(place))
     return FieldProblem(field=field, message=error_messages.message(details, None))
 
 
 def _from_http(error: HTTPException) -> ProblemError:
+    if isinstance(error.__cause__, RecursionError):
+        return field_problem("(body)", NESTED)
     kind = problems.kind_for_status(error.status_code)
     return HttpProblemError(kind, error.detail, error.headers)
 
@@ -97,8 +115,8 @@ def install(app: FastAPI) -> None:
         return response(error)
 
     @app.exception_handler(RequestValidationError)
-    async def _validation(_request: Request, error: RequestValidationError) -> Response:
-        return response(_from_validation(error))
+    async def _validation(request: Request, error: RequestValidationError) -> Response:
+        return response(_from_validation(request, error))
 
     @app.exception_handler(HTTPException)
     async def _http(_request: Request, error: HTTPException) -> Response:

@@ -28,6 +28,8 @@ _NUMBER = re.compile(r"[0-9_:.+-]+")
 MAX_COMPLAINTS = 50
 
 
+#: A body that recurses deeper than its reader.
+NESTED = TranslatableText("nested", "is nested too deeply")
 _ALIASES = TranslatableText("yaml-aliases", "aliases (*name) are not read here")
 _LONG_NUMBER = TranslatableText("yaml-number", "no number is that long: put a text in quotes")
 
@@ -45,7 +47,7 @@ def parse(raw: bytes, content_type: str) -> dict[str, Any]:
     text = _decode(raw)
     value = _yaml(text) if kind in YAML_TYPES else _json(text)
     if not isinstance(value, dict):
-        raise field_problem("(body)", _no_mapping(value))
+        raise field_problem("(body)", no_mapping(value))
     check_values(value)
     return value
 
@@ -67,7 +69,8 @@ def _decode(raw: bytes) -> str:
         ) from error
 
 
-def _no_mapping(value: object) -> TranslatableText:
+def no_mapping(value: object) -> TranslatableText:
+    """Say what a body is that is no mapping."""
     match value:
         case list():
             return TranslatableText("body-list", "must be a mapping of fields, such as {{name: …}}, not a list")
@@ -90,7 +93,7 @@ def _json(text: str) -> Any:
     except ValueError as error:
         raise field_problem("(body)", of_error(error)) from error
     except RecursionError as error:
-        raise field_problem("(body)", TranslatableText("nested", "is nested too deeply")) from error
+        raise field_problem("(body)", NESTED) from error
 
 
 def _yaml(text: str) -> Any:
@@ -146,7 +149,7 @@ def _faults(value: Any, path: str, depth: int) -> Iterator[tuple[str, str]]:
     if fault := _fault(value):
         yield path, fault
     elif isinstance(value, Mapping | list | tuple | set) and depth == 0:
-        yield path, TranslatableText("nested", "is nested too deeply")
+        yield path, NESTED
     elif isinstance(value, Mapping):
         for name, item in value.items():
             if fault := _fault(name):

@@ -16,6 +16,7 @@ _NUMBER = ("number", "{given} is not a number: write one, such as 0.5")
 _FLAG = ("flag", "{given} is neither true nor false: write one of them")
 _TEXT = ("text", "{given} is not text: put it in quotes")
 _LIST = ("list", "{given} is not a list: write [{bare}]")
+_MAPPING = ("mapping", "{given} is not a mapping: write `{field}: {{NAME: value}}`")
 _MODEL = ("fields", "{given} is not a mapping: write `{field}: {{…}}` with some of {fields}")
 _CHOICE = ("choice", "{given} is not known here: take {expected}")
 _TIME = ("time", "{given} is no time: write it as 2026-11-23T09:00Z")
@@ -40,7 +41,7 @@ _KINDS = {
     "string_too_long": ("too-long", "is too long: at most {max_length} characters"),
     "tuple_type": _LIST,
     "list_type": _LIST,
-    "dict_type": ("mapping", "{given} is not a mapping: write `{field}: {{NAME: value}}`"),
+    "dict_type": _MAPPING,
     "model_type": _MODEL,
     "model_attributes_type": _MODEL,
     "too_short": ("too-few", "holds too little: at least {min_length}"),
@@ -66,7 +67,7 @@ _LISTED = 8
 def message(error: ErrorDetails, model: type[BaseModel] | None) -> str:
     """One of pydantic's errors for a person; for an unknown field the nearest name that `model` has there."""
     if error["type"] == "extra_forbidden":
-        return _suggest(str(error["loc"][-1]), _fields_at(model, error["loc"][:-1]))
+        return unknown_field(str(error["loc"][-1]), _fields_at(model, error["loc"][:-1]))
     if error["type"] == "missing":
         return TranslatableText("missing", "required, but absent: add it")
     if error["type"] in _KINDS:
@@ -82,6 +83,8 @@ def _translatable(error: ErrorDetails, model: type[BaseModel] | None) -> Transla
     given = error["input"]
     bare = str(given) if isinstance(given, str | int | float) and len(str(given)) < _SHOWN else "a, b"
     known = list(_fields_at(model, error["loc"]))
+    if code == _MODEL[0] and not known:
+        code, template = _MAPPING
     fields = ", ".join([*known[:_LISTED], *["and others"] * (len(known) > _LISTED)])
     field = str(error["loc"][-1]) if error["loc"] else ""
     params = {"given": _shown(given), "bare": bare, "field": field, "fields": fields, **context}
@@ -105,7 +108,8 @@ def _shown(given: Any) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
-def _suggest(name: str, known: Iterable[str]) -> TranslatableText:
+def unknown_field(name: str, known: Iterable[str]) -> TranslatableText:
+    """Say that there is no such field, with the nearest that there is."""
     close = difflib.get_close_matches(name, list(known), n=1)
     if close:
         return TranslatableText("similar-field", "unknown field; did you mean {near}?", near=close[0])

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import Annotated
 
 from fastapi import Depends, Query, Request, Response
+from fastapi.routing import APIRoute
 
 from service import ingest, lifecycle
 from service.api.answers import answer
@@ -51,7 +52,8 @@ async def content(request: Request) -> bytes:
     return await request.body()
 
 
-router = api_router("agent", "/agent", include_in_schema=False, dependencies=[Depends(protocol)])
+# Workers of another version may send more.
+router = api_router("agent", "/agent", include_in_schema=False, dependencies=[Depends(protocol)], route_class=APIRoute)
 Ctx = Annotated[Context, Depends(context)]
 Node = Annotated[str, Depends(node_name)]
 Body = Annotated[bytes, Depends(content)]

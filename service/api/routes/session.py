@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import Depends, Query, Request, Response
 from fastapi.responses import RedirectResponse
+from fastapi.routing import APIRoute
 
 from service.api import auth, sign_in_page
 from service.api.answers import answer
@@ -20,7 +21,8 @@ from service.infra.times import moment
 from torchyard import api
 from torchyard.translatable import TranslatableText
 
-router = api_router("session", "/session")
+# Providers of OpenID Connect add parameters of their own.
+router = api_router("session", "/session", route_class=APIRoute)
 
 Ctx = Annotated[Context, Depends(context)]
 Reader = Annotated[Caller, requires("read")]

@@ -3,6 +3,7 @@ export const bodies = {
   "no-json": "不是有效的 JSON：{why}",
   "no-utf8": "第 {at} 个字节处不是 UTF-8",
   "media-type": "这里不接受“{kind}”：请发送 application/json 或 application/yaml。",
+  "json-only": "这里不接受“{kind}”：请发送 application/json。",
   "in-line": "第 {line} 行第 {column} 列：{what}",
   "body-list": "必须是字段的映射，例如 {name: …}，而不是列表",
   "body-text": "必须是字段的映射，例如 {name: …}，而不是文本",

@@ -49,6 +49,13 @@ def test_a_mistake_names_its_mend(spec: dict[str, object], words: str) -> None:
 WRONG = ["x", 3, -1, 1.5, None, True, [], ["x"], [None], {}, {"x": 1}, "x" * 100, object()]
 
 
+def test_a_mapping_whose_fields_are_not_known_lists_none() -> None:
+    with pytest.raises(ValidationError) as caught:
+        JobSpec.model_validate({"command": ["a"], "checkpoint": "10m"})
+    told = error_messages.message(caught.value.errors()[0], None)
+    assert told == '"10m" is not a mapping: write `checkpoint: {NAME: value}`'
+
+
 @pytest.mark.parametrize("field", sorted(JobSpec.model_fields))
 def test_no_field_is_complained_of_in_the_words_of_python(field: str) -> None:
     for value in WRONG:

@@ -110,6 +110,33 @@ def test_sharing_of_nonsense(live_service: Live) -> None:
         assert kind(answer) == (422, "invalid-request"), body
 
 
+def test_json_that_is_not_said_to_be_json(live_service: Live) -> None:
+    for headers in ({}, {"Content-Type": "application/x-www-form-urlencoded"}):  # curl -d says the latter
+        answer = live_service.client.put(f"{API}/pause", content='{"message": "x"}', headers=headers)
+        assert kind(answer) == (415, "unsupported-media-type")
+        assert "send application/json" in answer.json()["detail"]
+
+
+def test_a_body_that_is_no_mapping_or_too_deep(live_service: Live) -> None:
+    for body, message in (("[]", "must be a mapping of fields"), ("[" * 100_000, "is nested too deeply")):
+        answer = live_service.client.put(f"{API}/announcement", content=body, headers=JSON)
+        assert kind(answer) == (422, "invalid-request")
+        assert answer.json()["errors"][0]["field"] == "(body)"
+        assert answer.json()["errors"][0]["message"].startswith(message)
+
+
+def test_a_parameter_that_is_not_read(live_service: Live) -> None:
+    dry = live_service.client.post(f"{API}/jobs", params={"dryrun": "true"}, json=spec())
+    assert kind(dry) == (422, "invalid-request")
+    assert dry.json()["detail"] == "dryrun: unknown field; did you mean dry_run?"
+    assert count(live_service, Job) == 0
+    filtered = live_service.client.get(f"{API}/jobs", params={"usr": "ada"})
+    assert kind(filtered) == (422, "invalid-request")
+    assert live_service.client.get(f"{API}/nodes", params={"limit": "500"}).is_success  # a list of one page
+    # Providers of sign-in add parameters of their own.
+    assert live_service.anonymous.get(f"{API}/session/ways", params={"iss": "x"}).is_success
+
+
 def test_headers_of_nonsense(live_service: Live) -> None:
     job = live_service.client.post(f"{API}/jobs", json=spec()).json()
     stream = f"{API}/jobs/{job['id']}/logs/stream"
