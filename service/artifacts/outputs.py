@@ -1,5 +1,6 @@
 """Outputs: files that jobs write, where they lie, and which of them the store lacks."""
 
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -123,7 +124,7 @@ def _check(message: OutputReport) -> None:
 
 
 def _of_file(file: FileRef, root: Root, state: str, kept: str | None) -> dict[str, Any]:
-    mode = 0o755 if file.mode & 0o100 else 0o644
+    mode = stat.S_IFLNK if file.is_link else 0o755 if file.mode & 0o100 else 0o644
     return {"root": root.value, "path": file.path, "size": file.size, "sha256": file.sha256, "mode": mode} | {
         "state": state,
         "kept": kept,

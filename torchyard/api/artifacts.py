@@ -69,7 +69,7 @@ class Output(Resource):
     baseline: str | None = None
     """SHA-256 of the file of this name that the job was submitted with."""
     mode: int = 0o644
-    """Permission bits."""
+    """Permission bits; 0o120000 for a symbolic link, whose content is where it leads."""
 
 
 class NewSnapshot(Resource):

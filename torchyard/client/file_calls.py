@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ from urllib.parse import quote
 from torchyard import api
 from torchyard.client import download
 from torchyard.client.calls import Calls, part
+from torchyard.files import links
 
 if TYPE_CHECKING:
     from torchyard import snapshot
@@ -56,7 +58,9 @@ class FileCalls(Calls):
         """Bring one output file to a path."""
         path = f"/jobs/{part(job)}/outputs/{quote(output.name)}?root={output.root}&node_rank={output.node_rank}"
         download.fetch(self.connection, path, target, size=output.size, sha256=output.sha256, progress=progress)
-        if output.mode & 0o100:
+        if stat.S_ISLNK(output.mode):
+            _link(target, output.name)
+        elif output.mode & 0o100:
             target.chmod(target.stat().st_mode | 0o111)
         return target
 
@@ -86,3 +90,11 @@ class FileCalls(Calls):
         path = f"/snapshots/{snapshot_id}/blobs/{file.sha256}"
         headers = {"Content-Length": str(file.size), "Content-Type": "application/octet-stream"}
         self.connection.request("PUT", path, content=lambda: snapshot.pieces(file.source), headers=headers)
+
+
+def _link(target: Path, name: str) -> None:
+    """Put a link in the place of its text, unless it leads out of the folder that `name` is relative to."""
+    text = target.read_text()
+    if links.stays_inside(name, text):
+        target.unlink()
+        target.symlink_to(text)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import stat
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -95,11 +98,17 @@ def _objection(file: api.Output, place: Path, base: Path) -> str | None:
         return "a link leads out of the folder"
     if not place.exists() and not place.is_symlink():
         return None
-    if place.is_symlink() or not place.is_file():
+    if not _leads_there(place, file) if place.is_symlink() else not place.is_file():
         return "something else is in its place"
-    if download.digest(place) in {file.sha256, file.baseline}:
+    if place.is_symlink() or download.digest(place) in {file.sha256, file.baseline}:
         return None
     return "differs from what the job was submitted with: move it away, or pull to another folder"
+
+
+def _leads_there(place: Path, file: api.Output) -> bool:
+    """Return whether a link is the one that the job has left."""
+    text = os.fsencode(place.readlink())
+    return stat.S_ISLNK(file.mode) and hashlib.sha256(text).hexdigest() == file.sha256
 
 
 def _parent(place: Path) -> Path:

@@ -1,5 +1,6 @@
 """Files of snapshots, checkpoints and outputs."""
 
+import stat
 from enum import StrEnum
 
 from torchyard.ids import AttemptId
@@ -35,7 +36,11 @@ class FileRef(DescribedMessage):
     sha256: str
     """SHA-256 of its content."""
     mode: int = 0o644
-    """Permission bits."""
+    """Permission bits; of a symbolic link its kind alone, as its content is where it leads."""
+
+    @property
+    def is_link(self) -> bool:
+        return stat.S_ISLNK(self.mode)
 
 
 class Restore(Message):

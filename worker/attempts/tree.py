@@ -10,7 +10,7 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from pathspec import PathSpec
@@ -52,7 +52,7 @@ def stamp_of(status: os.stat_result) -> Stamp:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JobFile:
-    """A regular file of the job's user."""
+    """A regular file of the job's user, or a symbolic link to something that is kept beside it."""
 
     root: Root
     path: str
@@ -60,6 +60,8 @@ class JobFile:
     mode: int
     #: It has one name only.
     alone: bool
+    #: Where a symbolic link leads, from its folder; its content is this text.
+    link: str | None = None
 
     @property
     def key(self) -> Key:
@@ -189,11 +191,25 @@ class Walk:
         self.passed_over = 0
 
     def files(self) -> Iterator[JobFile]:
-        """The regular files that are to be kept; links are not followed. Raises OSError for a disk that fails."""
+        """The files that are to be kept, and the links to these and their folders; none is followed. Raises OSError
+        for a disk that fails.
+        """
         for root in self._roots:
             yield from self._below(root)
 
     def _below(self, root: Root) -> Iterator[JobFile]:
+        links: list[tuple[str, os.stat_result]] = []
+        found: set[str] = set()
+        for path, status in self._wanted_below(root):
+            if stat.S_ISLNK(status.st_mode):
+                links.append((path, status))
+            elif self._keepable(status):
+                found.add(path)
+                yield _found(root, path, status)
+        if links:
+            yield from self._links(root, links, found)
+
+    def _wanted_below(self, root: Root) -> Iterator[tuple[str, os.stat_result]]:
         pending = [""]
         while pending:
             relative = pending.pop()
@@ -203,9 +219,31 @@ class Walk:
                     continue
                 if stat.S_ISDIR(status.st_mode):
                     folders.append(name)
-                elif self._wanted(root, relative + name) and self._keepable(status):
-                    yield _found(root, relative + name, status)
+                elif self._wanted(root, relative + name):
+                    yield relative + name, status
             pending += [f"{relative}{name}/" for name in folders if self._enters(root, relative, name)]
+
+    def _links(self, root: Root, links: Iterable[tuple[str, os.stat_result]], found: set[str]) -> Iterator[JobFile]:
+        """Yield those that lead to what was found, or to a folder that holds some of it."""
+        kept = found | {str(parent) for path in found for parent in PurePosixPath(path).parents}
+        for path, status in links:
+            target = self._target(root, path)
+            if status.st_uid == self._owner and target in kept and target != ".":
+                text = os.path.relpath(f"/{target}", f"/{os.path.split(path)[0]}")
+                yield _found_link(root, path, text, status)
+
+    def _target(self, root: Root, path: str) -> str | None:
+        """Return where a link leads, as a path of the same root; None if that cannot be."""
+        parent, name = os.path.split(path)
+        try:
+            with opening.folder(self._folder, f"{FOLDERS[root]}/{parent}") as at:
+                text = os.readlink(name, dir_fd=at)
+        except OSError:
+            return None
+        if not text.startswith("/"):
+            return os.path.normpath(f"{parent}/{text}" if parent else text)
+        tops = [f"{folder}/{FOLDERS[root]}/" for folder in (self._folder, self._folder.resolve())]
+        return next((os.path.normpath(text.removeprefix(top)) for top in tops if text.startswith(top)), None)
 
     def _keepable(self, status: os.stat_result) -> bool:
         if status.st_uid != self._owner:
@@ -222,7 +260,7 @@ class Walk:
         return True
 
     def _list(self, inside: str) -> list[tuple[str, os.stat_result]]:
-        """List a folder without its links; nothing if it is gone, forbidden, or an environment of packages."""
+        """List a folder; nothing if it is gone, forbidden, or an environment of packages."""
         try:
             with opening.folder(self._folder, inside) as at, os.scandir(at) as entries:
                 found = [(entry.name, status) for entry in entries if (status := _status(entry)) is not None]
@@ -243,9 +281,9 @@ def _is_own(name: str) -> bool:
 
 
 def _status(entry: "os.DirEntry[str]") -> os.stat_result | None:
-    """None for a link, and for what has gone in between."""
+    """None for what has gone in between."""
     try:
-        return None if entry.is_symlink() else entry.stat(follow_symlinks=False)
+        return entry.stat(follow_symlinks=False)
     except FileNotFoundError:
         return None
 
@@ -253,3 +291,8 @@ def _status(entry: "os.DirEntry[str]") -> os.stat_result | None:
 def _found(root: Root, path: str, status: os.stat_result) -> JobFile:
     mode = 0o755 if status.st_mode & 0o100 else 0o644
     return JobFile(root=root, path=path, stamp=stamp_of(status), mode=mode, alone=status.st_nlink == 1)
+
+
+def _found_link(root: Root, path: str, text: str, status: os.stat_result) -> JobFile:
+    stamp = (status.st_ino, len(text.encode()), status.st_mtime_ns, status.st_ctime_ns)
+    return JobFile(root=root, path=path, stamp=stamp, mode=stat.S_IFLNK, alone=False, link=text)

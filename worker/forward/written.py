@@ -2,7 +2,8 @@
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -74,7 +75,7 @@ class WrittenFiles:
         if sha256 is None:
             with self.open(found) as descriptor:
                 sha256, _ = sha256_of(descriptor)
-                if tree.stamp_of(os.fstat(descriptor)) != found.stamp:
+                if not _is_same(descriptor, found):
                     return None
         self._hashes[found.key] = (found.stamp, sha256)
         return sha256
@@ -89,7 +90,7 @@ class WrittenFiles:
                     if not self._takes(found.size):
                         return False
                     self.blobs.send(descriptor, sha256, found.size)
-                return ended or tree.stamp_of(os.fstat(descriptor)) == found.stamp
+                return ended or _is_same(descriptor, found)
         except RequestRefusedError as error:
             if error.status not in BAD_FILE:
                 raise
@@ -108,8 +109,24 @@ class WrittenFiles:
         return True
 
     def open(self, found: JobFile) -> opening.Opened:
-        """Its descriptor, opened folder by folder. Raises OSError."""
+        """Its descriptor, opened folder by folder; of a link a file of where it leads. Raises OSError."""
+        if found.link is not None:
+            return _in_memory(found.link.encode())
         return opening.file_inside(self.folder, found.inside, self.owner)
+
+
+@contextmanager
+def _in_memory(data: bytes) -> Iterator[int]:
+    descriptor = os.memfd_create("link", os.MFD_CLOEXEC)
+    try:
+        os.write(descriptor, data)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _is_same(descriptor: int, found: JobFile) -> bool:
+    return found.link is not None or tree.stamp_of(os.fstat(descriptor)) == found.stamp
 
 
 def is_lost(error: OSError) -> bool:

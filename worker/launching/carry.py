@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from torchyard.files import links
 from torchyard.injob.cadence import FLOOR
 from torchyard.quantities import format_size
 from torchyard.wire import CarriedFile, Carry, Place, Root
@@ -45,6 +46,7 @@ def lay_out(
         materialize(folder.at(tree.FOLDERS[root]), [file for file in fetched if file.root is root])
     room = FLOOR if floor is None else floor
     there = [file for file in free if not file.on_node or _from_node(folder, file, room, notes)]
+    there = [file for file in there if not file.is_link or _link(folder, file, notes)]
     if there:
         size, here = format_size(sum(file.size for file in there)), len(stored) - len(fetched)
         found = f", {here} of them found on this node" if here else ""
@@ -103,6 +105,18 @@ def _is_free(folder: AttemptFolder, root: Root, path: str, notes: list[str]) -> 
     if blocked or ours or target.is_symlink() or target.is_dir():
         notes.append(f"{path!r} of the attempt before is left out: something else is in its place")
         return False
+    return True
+
+
+def _link(folder: AttemptFolder, file: CarriedFile, notes: list[str]) -> bool:
+    """Put a link in the place of its text, unless it leads out of its root."""
+    target = _target(folder, file.root, file.path)
+    text = target.read_text()
+    target.unlink()
+    if not links.stays_inside(file.path, text):
+        notes.append(f"{file.path!r} of the attempt before is left out: a link to {text!r}")
+        return False
+    target.symlink_to(text)
     return True
 
 

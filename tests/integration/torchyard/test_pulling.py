@@ -1,6 +1,7 @@
 """Files of a job in the places where it would have put them by hand."""
 
 import os
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,14 @@ def test_files_go_where_the_program_would_have_written_them(data_plane: Plane, c
     assert sorted(pulled.written) == [folder.parent / "data/y", folder / "output/z", folder / "runs/x"]
     assert (folder / "runs/x").read_bytes() == b"1"
     assert os.access(folder / "runs/x", os.X_OK)
+    assert pull(client, seeded, folder).refused == []  # again: all is there
+
+
+def test_a_link_is_a_link_again(data_plane: Plane, client: Client, folder: Path) -> None:
+    seeded = wrote(data_plane, {"code/a/latest": b"step-5.pt", "code/out": b"../x"}, mode=stat.S_IFLNK)
+    pull(client, seeded, folder)
+    assert str((folder / "a/latest").readlink()) == "step-5.pt"
+    assert (folder / "out").read_bytes() == b"../x"
     assert pull(client, seeded, folder).refused == []  # again: all is there
 
 

@@ -1,6 +1,7 @@
 """An attempt begins with the files that the one before has left: from the store, and from where they were kept."""
 
 import os
+import stat
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -80,6 +81,25 @@ def test_files_are_where_they_were_left_and_the_removed_ones_gone(box: Box) -> N
     assert manifest.carried.keys() == {(file.root, file.path) for file in carried.files}
     found = {each.path: each for each in tree.Walk(folder.path, os.getuid(), manifest).files()}
     assert all(manifest.hash_of(found[file.path]) == file.sha256 for file in carried.files)
+
+
+def test_a_link_is_a_link_again(box: Box) -> None:
+    link = {"mode": stat.S_IFLNK}
+    carried = told(
+        stored(box, "a/step-5.pt", b"5\n"),
+        stored(box, "a/latest", b"step-5.pt").model_copy(update=link),
+        stored(box, "folder", b"a").model_copy(update=link),
+        stored(box, "out", b"../../yard").model_copy(update=link),
+    )
+    script = "readlink a/latest; cat a/latest folder/step-5.pt; test -e out || echo none"
+    folder, result = box.run(command=["sh", "-c", script], files={}, carry=carried)
+    assert (result.exit_code, log(folder)) == (0, "step-5.pt\n5\n5\nnone\n")
+    assert "'out' of the attempt before is left out: a link to '../../yard'" in log(folder, name="launcher.log")
+    manifest = tree.read(folder.path)
+    found = {each.path: each for each in tree.Walk(folder.path, os.getuid(), manifest).files()}
+    assert manifest is not None
+    assert all(manifest.hash_of(found[file.path]) == file.sha256 for file in carried.files[:3])
+    assert not has_saved(folder.path, os.getuid())
 
 
 def own(file: CarriedFile) -> CarriedFile:

@@ -113,3 +113,21 @@ def test_a_stamp_tells_a_file_that_was_written_or_replaced(job: Job) -> None:
     os.utime(job.folder / "job/code/touched")
     found = {each.path: each for each in tree.Walk(job.folder, os.getuid(), manifest).files()}
     assert {path for path, each in found.items() if manifest.is_untouched(each)} == {"same"}
+
+
+def test_links_to_what_is_kept_beside_them_are(job: Job, tmp_path: Path) -> None:
+    code = job.folder / "job" / "code"
+    for path in ("code/step_5.pt", "code/run/a/x", "data/y"):
+        job.write(path, b"x")
+    for name, target in (
+        ("latest", "step_5.pt"),
+        ("run/up", "../step_5.pt"),
+        ("whole", str(code.resolve() / "run" / "a")),  # as os.path.abspath has it
+        ("out", "../data/y"),
+        ("gone", "step_4.pt"),
+        ("here", "."),
+    ):
+        (code / name).symlink_to(target)
+    found = tree.Walk(job.folder, os.getuid(), tree.BaselineManifest()).files()
+    links = {each.path: (each.link, each.size) for each in found if each.link is not None}
+    assert links == {"latest": ("step_5.pt", 9), "run/up": ("../step_5.pt", 12), "whole": ("run/a", 5)}

@@ -45,6 +45,14 @@ def test_what_is_new_changed_or_removed_is_told(job: Job) -> None:
     assert [file.mode for report in job.store.reports for file in report.files] == [0o755, 0o755]
 
 
+def test_a_link_is_stored_as_where_it_leads(job: Job) -> None:
+    job.write("code/a/step-5.pt", b"weights")
+    (job.folder / "job/code/a/latest").symlink_to((job.folder / "job/code/a/step-5.pt").resolve())
+    job.end()
+    link = next(file for report in job.store.reports for file in report.written if file.path == "a/latest")
+    assert (link.is_link, link.size, job.store.blobs[link.sha256]) == (True, 9, b"step-5.pt")
+
+
 def test_a_job_that_never_ran_removed_nothing(job: Job) -> None:
     (job.folder / "started").unlink()
     (job.folder / "job/code/gone.txt").unlink()
