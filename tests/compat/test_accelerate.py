@@ -1,13 +1,12 @@
 """`attach` on the real Accelerate: a loader that it prepared goes on exactly, or it is said why not."""
 
 import json
-import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.compat.by_hand import ByHand
 from worker.launching.environment import install_injob
 
 SCRIPT = Path(__file__).with_name("accelerated.py")
@@ -17,15 +16,12 @@ Ends = list[dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def ends(environment: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ends]:
-    """The ends of all runs, by what their data are: from one process, which loads Accelerate once."""
+def ends(by_hand: ByHand, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ends]:
+    """The ends of all runs, by what their data are."""
     folder = tmp_path_factory.mktemp("accelerated")
-    injob = install_injob(folder)
-    clean = {"PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONPATH": str(injob), "OMP_NUM_THREADS": "1"}
-    words = [environment / "bin" / "python", SCRIPT, "plain=1,3,7,12,20", "noisy=10"]
-    done = subprocess.run(words, cwd=folder, env=clean, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Ends] = json.loads(done.stdout.splitlines()[-1])
+    words = ["plain=1,3,7,12,20", "noisy=10"]
+    printed = by_hand(folder, SCRIPT, *words, load=["accelerate"], path=[install_injob(folder)])
+    found: dict[str, Ends] = json.loads(printed.splitlines()[-1])
     return found
 
 

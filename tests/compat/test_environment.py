@@ -11,7 +11,7 @@ print([name for name in ("torchyard", "service", "worker", "trainer", "celery") 
 """
 
 
-def test_it_holds_the_frameworks_and_nothing_of_ours(environment: Path, tmp_path: Path) -> None:
-    words = [environment / "bin" / "python", "-c", _CODE]
+def test_it_holds_the_frameworks_and_nothing_of_ours(installed: Path, tmp_path: Path) -> None:
+    words = [installed / "bin" / "python", "-c", _CODE]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout.split("\n")[:2] == ["[]", "[]"]

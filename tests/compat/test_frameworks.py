@@ -1,20 +1,18 @@
 """Frameworks, unchanged: curves, checkpoints, stops, and the weights of a run that was never stopped."""
 
 import re
-from collections.abc import Callable, Sequence
-from functools import cache
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from tests.compat.trainings import (
     EXAMPLES,
     Training,
-    checksum,
+    Undisturbed,
     stops_and_goes_on_exactly,
 )
 from tests.support import stopping
-from tests.support.stack import Stack
 from tests.support.user import User
 from torchyard.spec import Launcher
 
@@ -23,39 +21,27 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 TRANSFORMERS = Training(
     script=EXAMPLES / "huggingface_trainer.py",
     arguments=("--epochs", "8", "--samples", "640"),
+    package="transformers",
     metrics=frozenset({"train/loss", "train/learning_rate", "epoch"}),
     steps=80,
 )
 ACCELERATE = Training(
     script=EXAMPLES / "accelerate_loop.py",
     arguments=("--epochs", "10", "--samples", "512"),
+    package="accelerate",
     metrics=frozenset({"train_loss"}),
     steps=80,
     counted="train_loss",
     total=False,
     resume=("--resume_from_checkpoint", "{checkpoint}"),
 )
-
-#: Gives the checksum of the weights to which a training comes that is typed by hand.
-ByHand = Callable[[Training], str]
+#: Ranks that `accelerate launch` starts are torchrun's too: one is enough under ours.
+ACCELERATE_ALONE = replace(ACCELERATE, arguments=("--epochs", "10", "--samples", "256"), ranks=1, gpus=1)
 
 ACCELERATE_LAUNCH = (
     *("accelerate", "launch", "--multi_gpu", "--num_processes", "2"),
     *("--main_process_port", "0", "--mixed_precision", "no"),
 )
-
-
-@pytest.fixture(scope="module")
-def by_hand(yard: Stack, environment: Path, tmp_path_factory: pytest.TempPathFactory) -> ByHand:
-    """Trainings without the queue, never stopped: one run of each."""
-
-    @cache
-    def run(training: Training) -> str:
-        user = User(yard, environment, tmp_path_factory.mktemp("hand"))
-        words = ("torchrun", "--standalone", "--nproc-per-node=2", user.copy(training.script), *training.arguments)
-        return checksum(user.by_hand(*words))
-
-    return run
 
 
 @pytest.mark.parametrize(
@@ -70,7 +56,7 @@ def by_hand(yard: Stack, environment: Path, tmp_path_factory: pytest.TempPathFac
             id="transformers",
         ),
         pytest.param(
-            ACCELERATE,
+            ACCELERATE_ALONE,
             Launcher.TORCHRUN,
             marks=pytest.mark.proves(
                 "accelerate", "starts", "metrics", "clean stop", "exact resume", "live", "preempted"
@@ -88,9 +74,9 @@ def by_hand(yard: Stack, environment: Path, tmp_path_factory: pytest.TempPathFac
     ],
 )
 def test_it_stops_and_goes_on_exactly(
-    user: User, by_hand: ByHand, training: Training, launcher: Launcher | Sequence[str]
+    user: User, undisturbed: Undisturbed, training: Training, launcher: Launcher | Sequence[str]
 ) -> None:
-    stops_and_goes_on_exactly(user, training, launcher, whole=by_hand(training))
+    stops_and_goes_on_exactly(user, training, launcher, whole=undisturbed(training))
 
 
 @pytest.mark.proves("accelerate", "outputs")

@@ -1,32 +1,21 @@
 """Plain scripts that keep a snapshot of their own, in an environment without anything of ours."""
 
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support import stack, stopping
+from tests.compat.by_hand import ONE_THREAD
+from tests.compat.trainings import EXAMPLES, Training, Undisturbed, checksum
+from tests.support import stopping
 from tests.support.user import User
 from torchyard.api import Job
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
-SNAPSHOT = Path(__file__).parents[2] / "examples" / "frameworks" / "ddp_snapshot.py"
+SNAPSHOT = EXAMPLES / "ddp_snapshot.py"
 SPAWNS = Path(__file__).parent / "scripts" / "spawn_snapshot.py"
 ARGUMENTS = ("--epochs", "8", "--samples", "640")
-
-
-def checksum(log: str) -> str:
-    """The line that tells the weights."""
-    (line,) = re.findall(r"^checksum of the weights.*$", log, re.MULTILINE)
-    return str(line)
-
-
-@pytest.fixture(scope="module")
-def by_hand(yard: stack.Stack, environment: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """How the training ends without the queue."""
-    user = User(yard, environment, tmp_path_factory.mktemp("hand"))
-    return checksum(user.by_hand("torchrun", "--standalone", "--nproc-per-node=2", user.copy(SNAPSHOT), *ARGUMENTS))
+TRAINING = Training(script=SNAPSHOT, arguments=ARGUMENTS, package="torch", metrics=frozenset(), steps=80)
 
 
 @pytest.mark.parametrize(
@@ -48,12 +37,14 @@ def by_hand(yard: stack.Stack, environment: Path, tmp_path_factory: pytest.TempP
         ),
     ],
 )
-def test_it_goes_on_from_its_own_snapshot(user: User, by_hand: str, script: Path, launcher: str, live: bool) -> None:
+def test_it_goes_on_from_its_own_snapshot(
+    user: User, undisturbed: Undisturbed, script: Path, launcher: str, live: bool
+) -> None:
     job = train(user, script, *ARGUMENTS, slowed=True, live=live, restartable=True)
     assert job.spec["launcher"] == launcher
     log = user.log(stopping.preempted_after(user, job, "epoch 1: "))
     assert "goes on after epoch" in log
-    assert checksum(log) == by_hand
+    assert checksum(log) == undisturbed(TRAINING)
     if not live:
         user.written(job, r"snapshot\.pt")
 
@@ -62,13 +53,13 @@ def train(user: User, script: Path, *words: str, slowed: bool = False, gpus: int
     (user.slowed if slowed else user.copy)(SNAPSHOT)
     if script is not SNAPSHOT:
         user.copy(script)
-    env = {"OMP_NUM_THREADS": "1"}  # as by hand: sums depend on it
+    env = ONE_THREAD | {"PROCESSES": str(gpus)}
     return user.submit("python", script.name, *words, env=env, resources={"gpus": gpus}, **fields)
 
 
 @pytest.mark.proves("spawn", "outputs")
 def test_the_snapshot_of_ranks_that_it_spawns_is_kept(user: User) -> None:
-    user.written(user.succeeds(train(user, SPAWNS, "--epochs", "1")), r"snapshot\.pt")
+    user.written(user.succeeds(train(user, SPAWNS, "--epochs", "1", gpus=1)), r"snapshot\.pt")
 
 
 @pytest.mark.proves("ddp", "live")

@@ -1,21 +1,18 @@
 """Progress of scripts that report nothing, from what the real packages print into a log."""
 
-import os
 import re
 import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.support.user import User
 from torchyard.api import Progress, ProgressSource
-from worker.progress.run import ProgressParser, RunProgress, epochs_of
+from worker.progress.run import ProgressParser, RunProgress
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(200)]
-SCRIPTS = Path(__file__).parent / "scripts"
 
 OUTER = """
 from tqdm import tqdm
@@ -96,25 +93,6 @@ def places(lines: Sequence[str], epochs: int | None = None) -> list[tuple[int, i
         parser.feed([line])
         found |= {} if (now := parser.progress()) is None else {now[1:]: None}
     return list(found)
-
-
-def test_bars_of_lightning_are_the_runs_where_its_epochs_are_told(environment: Path, tmp_path: Path) -> None:
-    """tqdm's is an epoch's, and tells none of their number; rich's is written once, at the end, without a terminal."""
-    arguments = ("--epochs", "3")
-    command = [str(environment / "bin" / "python"), str(SCRIPTS / "bars_of_lightning.py"), *arguments]
-    env = os.environ | {"CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
-    both: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}  # as in a job's log
-    done = subprocess.run(command, cwd=tmp_path, env=env, check=True, timeout=120, **both)
-    lines = lines_of(done.stdout.decode())
-    trained = lines.index("trained")
-    by_tqdm, by_rich = lines[:trained], lines[trained + 1 :]
-    found = places(by_tqdm, epochs_of(arguments))
-    assert {(16, 48), (32, 48), (48, 48)} <= set(found)
-    assert found == sorted(found)
-    assert places(by_tqdm) == []
-    end = next(number for number, line in enumerate(by_rich) if "`Trainer.fit` stopped" in line)
-    assert places(by_rich[: end + 1]) == []
-    assert [step == total for step, total in places(by_rich)] == [True]
 
 
 def test_a_job_with_a_plain_bar_shows_its_progress(user: User) -> None:

@@ -17,6 +17,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.compat.by_hand import ByHand
 from tests.support import events, wait, wandb_server
 from tests.support.stack import YARD, Stack
 from tests.support.user import User
@@ -94,14 +95,11 @@ def active(user: User) -> dict[str, str]:
     return user.yard.environment | {"VIRTUAL_ENV": str(user.environment), "PATH": path}
 
 
-def in_python(user: User, code: str, *words: str, **variables: str) -> Any:
-    """What code prints in the user's own Python, as JSON."""
-    command = [str(user.environment / "bin" / "python"), "-c", code, *words]
-    done = subprocess.run(
-        command, cwd=user.folder, env=active(user) | variables, capture_output=True, text=True, timeout=120, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+def printed(by_hand: ByHand, user: User, code: str, *words: str, load: str, **variables: str) -> Any:
+    """What code prints that a user runs by hand, as JSON."""
+    script = user.folder / "printed.py"
+    script.write_text(code)
+    return json.loads(by_hand(user.folder, script, *words, load=[load], environment=variables).splitlines()[-1])
 
 
 PARQUET = """
@@ -110,6 +108,7 @@ from pyarrow import parquet
 rows = parquet.read_table(sys.argv[1]).to_pylist()
 print(json.dumps([[row["name"], row["step"], repr(row["value"])] for row in rows]))
 """
+ACCUMULATOR = "tensorboard.backend.event_processing.event_accumulator"
 EVENTS = """
 import json, sys
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
@@ -126,27 +125,27 @@ print(json.dumps([[name, point.step, repr(point.value)] for name in run.data.met
 """
 
 
-def test_all_points_go_into_files_of_other_tools(everything: tuple[User, Job]) -> None:
+def test_all_points_go_into_files_of_other_tools(everything: tuple[User, Job], by_hand: ByHand) -> None:
     user, job = everything
     points = sorted((name, step, repr(value)) for name, curve in curves(user, job).items() for step, value in curve)
     assert len(points) > 10_000
     with (user.folder / yard_command(user, "metrics", str(job.number), "--export", "csv")).open() as file:
         assert sorted((row["name"], int(row["step"]), row["value"]) for row in csv.DictReader(file)) == points
     table = yard_command(user, "metrics", str(job.number), "--export", "parquet")
-    assert sorted(map(tuple, in_python(user, PARQUET, table))) == points
+    assert sorted(map(tuple, printed(by_hand, user, PARQUET, table, load="pyarrow.parquet"))) == points
     folder = yard_command(user, "metrics", str(job.number), "--export", "tensorboard", "--to", "events")
     rounded = sorted((name, step, repr(as_float(float(value)))) for name, step, value in points)
-    assert sorted(map(tuple, in_python(user, EVENTS, folder))) == rounded
+    assert sorted(map(tuple, printed(by_hand, user, EVENTS, folder, load=ACCUMULATOR))) == rounded
 
 
-def test_an_mlflow_server_gets_a_run(everything: tuple[User, Job], free_port: int) -> None:
+def test_an_mlflow_server_gets_a_run(everything: tuple[User, Job], by_hand: ByHand, free_port: int) -> None:
     user, job = everything
     uri = f"http://127.0.0.1:{free_port}"
     words = ["-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(free_port), "--workers", "1"]
     command = [str(user.environment / "bin" / "python"), *words, "--backend-store-uri", f"{user.folder}/server"]
     with serving(command, user, f"{uri}/health", MLFLOW_ALLOW_FILE_STORE="true"):
         yard_command(user, "metrics", str(job.number), "ml/loss", "ml/odd", "--export", "mlflow", "--to", uri)
-        found = in_python(user, RUN, MLFLOW_TRACKING_URI=uri)
+        found = printed(by_hand, user, RUN, load="mlflow", MLFLOW_TRACKING_URI=uri)
     names = {"ml/loss", "ml/odd"}
     points = [
         (name, step, value) for name, curve in curves(user, job).items() for step, value in curve if name in names

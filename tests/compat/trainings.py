@@ -1,18 +1,17 @@
 """Trainings that the queue stops: what each leaves, and the weights of a run that was never stopped."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.compat.by_hand import ONE_THREAD
 from tests.support import stopping
 from tests.support.user import User
 from torchyard.api import Job
 from torchyard.spec import Launcher
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "frameworks"
-#: As in all that is compared with it: sums depend on it.
-ONE_THREAD = {"OMP_NUM_THREADS": "1"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +20,11 @@ class Training:
 
     script: Path
     arguments: tuple[str, ...]
+    #: What it spends most of its time to load.
+    package: str
+    #: Ranks that torchrun starts where it is run by hand; 0 of a plain program.
+    ranks: int = 2
+    gpus: int = 2
     metrics: frozenset[str]
     steps: int
     #: Which of the metrics is reported at each step.
@@ -28,6 +32,10 @@ class Training:
     #: Whether it tells how many steps there will be.
     total: bool = True
     resume: tuple[str, ...] = ()
+
+
+#: Gives the checksum of the weights to which a training comes that is run by hand, and never stopped.
+Undisturbed = Callable[[Training], str]
 
 
 def checksum(log: str) -> str:
@@ -47,7 +55,7 @@ def stops_and_goes_on_exactly(
         *training.arguments,
         **typed,
         live=True,
-        resources={"gpus": 2},
+        resources={"gpus": training.gpus},
         resume={"args": training.resume},
         env=ONE_THREAD,
     )

@@ -24,12 +24,13 @@ TRAININGS = [block for block in BLOCKS if block.follows]
 SHELL = [block for block in BLOCKS if block.language == "sh"]
 #: What is smaller here than on the page: one process, timed once. `test_strategies.py` compares it with ranks.
 SMALLER = {"yard bench strategies": " --steps 1 --gpus 1 --no-open -- --repeats 1 --warm-up 0"}
-#: What the page says that PyTorch's launchers give a rank. `tests/integration/docs` runs trainings off the queue.
+#: What the page says that launchers give a rank. `tests/integration/docs` runs trainings off the queue, and
+#: `test_own_scripts.py` has ranks meet that scripts of users start on it.
 #: One write a line: ranks by hand share a pipe, where an unbuffered `print` of several words is torn apart.
 WHO = """import os, sys
 sys.stdout.write(" ".join(["rank", os.environ["LOCAL_RANK"], "of", os.environ["WORLD_SIZE"], *sys.argv[1:]]) + "\\n")
 """
-LAUNCHERS = {"python -m torch.distributed.launch": " --local-rank={}", "torchrun": ""}
+LAUNCHERS = {"python -m torch.distributed.launch": " --local-rank={}", "torchrun": "", "yard run --gpus 2": ""}
 
 
 @pytest.fixture(scope="module")
@@ -73,11 +74,18 @@ def test_commands_do_what_they_say(block: Block, yard: Stack, folder: Path) -> N
             output, _ = ended.communicate(timeout=300)
             assert ended.returncode == 0, f"{line}\n{output}"
             if given is not None:
-                assert {f"rank {rank} of 2{given.format(rank)}" for rank in range(2)} <= {*output.splitlines()}
+                printed = output + whole_log(yard, before)
+                assert {f"rank {rank} of 2{given.format(rank)}" for rank in range(2)} <= {*printed.splitlines()}
             for job in yard.client.jobs():
                 assert yard.client.wait(job.id, timeout_s=120).state is JobState.SUCCEEDED, yard.log(job)[-3000:]
     made = [job for job in yard.client.jobs() if job.id not in before]
     assert len(made) == len(re.findall(r"^yard (?:submit|run|rerun|bench)", block.code, re.MULTILINE))
+
+
+def whole_log(yard: Stack, before: set[str]) -> str:
+    """What all ranks of new jobs have printed: `yard run` shows one of them."""
+    made = [job for job in yard.client.jobs() if job.id not in before]
+    return "".join(yard.log(job, rank).decode() for job in made for rank in range(2))
 
 
 def together(block: Block, yard: Stack, folder: Path) -> None:

@@ -168,22 +168,6 @@ def assert_the_first_ctrl_c_leaves_the_job(yard: Yard, job: str) -> None:
     assert yard.state(job) == "running"
 
 
-def test_a_killed_stack_gives_its_home_back_and_its_job_to_the_next(yard: Yard) -> None:
-    with yard.up() as up:
-        yard("run", "--detach", "--", "sleep", "600")
-        until(lambda: yard.state("1") == "running", what="a running job")
-        up.kill()
-        up.wait()
-        detached = yard("up", "--detach", "--port", "0", "--cpu-slots", "2")
-        assert detached.stdout.startswith("ready http://127.0.0.1:")
-        assert detached.stdout.count("\n") == 1
-        until(lambda: yard.state("1") == "running", what="the job's return")
-        yard("down", "--stop-jobs")
-        assert "no stack is running" in yard("down").stderr
-    assert alive(yard.home) == []
-    assert stored(yard.home) == {1: "cancelled"}
-
-
 @accounts.needs_root
 def test_root_starts_a_stack_and_others_run_jobs_as_themselves(open_tmp: Path) -> None:
     """What README says to type, and nothing else."""
@@ -232,22 +216,27 @@ def crash(attempt: str) -> None:
 def test_jobs_outlive_the_stack_and_a_backup_that_was_made_while_they_ran_brings_them_back(
     yard: Yard, tmp_path: Path
 ) -> None:
-    """One job ends with the crash, one goes on through it; both are taken up from what the backup knows."""
+    """A killed stack gives its home to the next; one job ends with a crash then, and the others go on through it."""
     (yard.code / "resumes.py").write_text(RESUMES)
     gate, kept = tmp_path / "gate", tmp_path / "kept"
-    with yard.up():
+    with yard.up() as up:
         yard("run", "--detach", "--launcher", "python", "--", "python", "resumes.py", str(gate))
         yard("run", "--detach", "--", "sh", "-c", COUNT, str(gate))
+        yard("run", "--detach", "--gpus", "0", "--", "sleep", "600")
         with Client() as client:
             until(lambda: any(each.state == "stored" for each in client.checkpoints("1")), what="a checkpoint")
             until(lambda: b"line 3" in yard.log("2"), what="the first lines")
+            until(lambda: yard.state("3") == "running", what="the third job")
             said = yard("backup", str(kept)).stdout
-            assert said.startswith(f"{kept}: 2 jobs")
+            assert said.startswith(f"{kept}: 3 jobs")
             assert "already running" in yard("restore", str(kept), "--replace", code=1).stderr
             attempt = client.attempts("1")[0].id
+        up.kill()
+        up.wait()
+    assert_the_next_stack_takes_the_jobs_over(yard)
     crash(attempt)
     shutil.rmtree(yard.home / "service")
-    assert "restored: 2 jobs" in yard("restore", str(kept)).stdout
+    assert "restored: 3 jobs" in yard("restore", str(kept)).stdout
     with yard.up() as up, Client() as client:
         follower = yard.start("logs", "-f", "2")
         until(lambda: yard.state("2") == "running", what="the job's return")
@@ -260,6 +249,20 @@ def test_jobs_outlive_the_stack_and_a_backup_that_was_made_while_they_ran_brings
         yard("wait", "1")
         second = yard.log("1").split()
         assert int(second[1]) > 0, "it begins with a checkpoint of the backup"
-        assert [each.number for each in client.attempts("2")] == [1]
+        assert [[each.number for each in client.attempts(job)] for job in ("2", "3")] == [[1], [1]]
         lines = told.count("line ")
         assert told == "".join(f"line {n}\n" for n in range(lines)) + f"{lines} lines\n"
+        yard("down", "--stop-jobs")
+    assert alive(yard.home) == []
+    assert stored(yard.home) == {1: "succeeded", 2: "succeeded", 3: "cancelled"}
+
+
+def assert_the_next_stack_takes_the_jobs_over(yard: Yard) -> None:
+    """It starts in the background, and ends without them."""
+    detached = yard("up", "--detach", "--port", "0", "--cpu-slots", "2")
+    assert detached.stdout.startswith("ready http://127.0.0.1:")
+    assert detached.stdout.count("\n") == 1
+    for job in ("1", "2", "3"):
+        until(lambda job=job: yard.state(job) == "running", what="the job's return")  # type: ignore[misc]
+    yard("down")
+    assert "no stack is running" in yard("down").stderr

@@ -26,21 +26,21 @@ def preempted(user: User, job: Job) -> None:
     trains(user, job)
     user.yard.client.checkpoint(job.id)
     user.checkpoint(job)
-    make_room(user, job)
+    make_room(user)
 
 
-def make_room(user: User, job: Job) -> None:
-    """Runs an urgent job where this one runs, which then goes on at full speed."""
+def make_room(user: User) -> None:
+    """Runs an urgent job in all slots, this one's too, which then goes on at full speed."""
     user.yard.client.set_policy(Policy(min_run=0))
     urgent = {"name": "urgent", "priority": "urgent", "launcher": "none", "command": ["true"]}
-    user.succeeds(user.yard.client.submit({**urgent, "resources": {"gpus": job.spec["resources"]["gpus"]}}))
+    user.succeeds(user.yard.client.submit({**urgent, "resources": {"gpus": 2}}))
     user.at_full_speed()
 
 
 def preempted_after(user: User, job: Job, words: str) -> Job:
     """Has a restartable job make room once it has logged the words; returns it when it has ended well."""
     wait.until(lambda: words in user.log(job), seconds=180, what=f"{words!r} in the log of {job.name}")
-    make_room(user, job)
+    make_room(user)
     ended = user.succeeds(job)
     states = [each.state for each in user.yard.client.attempts(job.id)]
     assert states == [AttemptState.PREEMPTED, AttemptState.SUCCEEDED]

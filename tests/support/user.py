@@ -1,9 +1,7 @@
 """A user with an environment and a folder of their own, who submits what they would run by hand."""
 
-import os
 import re
 import shutil
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +13,6 @@ from torchyard.api import Checkpoint, Job
 from torchyard.states import JobState
 from torchyard.submission import drafts
 
-#: How a rank that used gloo aborts now and then at its exit, where nothing of ours waits for gloo's threads
-#: (pytorch/pytorch#190489), and how often a command is typed for that.
-ABORTED, BY_HAND = "terminate called without an active exception", 3
 #: Where a script of `examples/frameworks` takes a step, and how long it rests there while it is slowed.
 STEP, REST_S = re.compile(r"^( +)(?:loss|logits) = ", re.MULTILINE), 0.25
 
@@ -61,17 +56,6 @@ class User:
         draft = drafts.from_words(list(command), self.folder, **where, **fields)
         active = {"VIRTUAL_ENV": str(self.environment), "PATH": str(self.environment / "bin")}
         return drafts.prepare(draft, active).submit(self.yard.client)
-
-    def by_hand(self, *command: str) -> str:
-        """What the command prints without the queue, in the folder with the environment active."""
-        env = {name: value for name, value in os.environ.items() if not name.startswith("TORCHYARD_")}
-        env |= {"PATH": f"{self.environment / 'bin'}:{env['PATH']}", "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
-        for _ in range(BY_HAND):
-            done = subprocess.run(command, cwd=self.folder, env=env, capture_output=True, text=True, check=False)
-            if ABORTED not in done.stderr:
-                break
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
 
     def succeeds(self, job: Job, seconds: float = 180) -> Job:
         """The job once it has ended well; its log is the message if it has not."""

@@ -24,4 +24,5 @@ def free_port():
 
 
 if __name__ == "__main__":
-    mp.spawn(main, args=(2, free_port(), arguments()), nprocs=2)
+    processes = int(os.environ["PROCESSES"])
+    mp.spawn(main, args=(processes, free_port(), arguments()), nprocs=processes)
