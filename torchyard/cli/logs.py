@@ -103,7 +103,7 @@ def _print_ranks(client: "Client", job: str, ranks: list[int], attempt: int | No
     screen = Screen()
     calls = [(client, job, rank, attempt, view, screen, prefix) for rank, prefix in zip(ranks, prefixes, strict=True)]
     # Daemons: Ctrl-C does not wait for logs that grow.
-    others = [threading.Thread(target=_follow_rank, args=call, daemon=True) for call in calls[1:]]
+    others = [threading.Thread(target=_follow_other, args=call, daemon=True) for call in calls[1:]]
     for thread in others:
         thread.start()
     _follow_rank(*calls[0])
@@ -150,6 +150,18 @@ def _follow_rank(
     for chunk in client.follow_logs(job, rank=rank, attempt=attempt, offset=behind, since=since):
         feed(chunk.text)
     lines.end()
+
+
+def _follow_other(
+    client: "Client", job: str, rank: int, attempt: int | None, view: _View, screen: "Screen", prefix: str
+) -> None:
+    """Follow a rank in a thread of its own, whose problems nobody else would tell."""
+    from torchyard.exceptions import TorchYardError
+
+    try:
+        _follow_rank(client, job, rank, attempt, view, screen, prefix)
+    except TorchYardError as error:
+        common.warn(f"the log of rank {rank} breaks off: {error}")
 
 
 def _matches(line: str, pattern: re.Pattern[str] | None) -> bool:
