@@ -29,18 +29,19 @@ _EARLY = and_(_OTHER.state == JobState.CANCELLED, func.coalesce(_OTHER.stop, "")
 
 def ended(tx: Connection, jobs: Sequence[JobRecord], now: int) -> None:
     """Do what the end of jobs entails; they are given as they are now, just ended."""
-    settle(tx, [job.id for job in jobs], now)
+    resolve_dependents(tx, [job.id for job in jobs], now)
     for group in dict.fromkeys(job.group_id for job in jobs if job.group_id and job.state == JobState.FAILED):
         pausing.after_failure(tx, group)
 
 
-def settle(tx: Connection, jobs: Sequence[JobId], now: int) -> None:
+def resolve_dependents(tx: Connection, jobs: Sequence[JobId], now: int) -> None:
     """Let those start that waited for the jobs, and fail those that never can; then those that wait for these."""
     while jobs:
-        jobs = [failed for some in chunks(jobs) for failed in _settle(tx, some, now)]
+        jobs = [failed for some in chunks(jobs) for failed in _resolve(tx, some, now)]
 
 
-def _settle(tx: Connection, ended: Sequence[JobId], now: int) -> list[JobId]:
+def _resolve(tx: Connection, ended: Sequence[JobId], now: int) -> list[JobId]:
+    """Unblock or fail who waits for jobs that have ended; return the jobs that have failed by it."""
     found = [
         each
         for some in chunks(_waiting(tx, ended))

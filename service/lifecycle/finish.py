@@ -99,6 +99,7 @@ def declare_dead(
 def _end_member(
     tx: Connection, job: JobRecord, attempt: AttemptRecord, member: MemberRecord, result: Result, now: int
 ) -> JobState:
+    """End one member of an attempt on several nodes, and with the last one the attempt."""
     together = gang.end(tx, job, attempt, member, result, now)
     job, attempt = lock_attempt(tx, attempt.id)
     return job.state if together is None else _end(tx, job, attempt, together, together, now)
@@ -123,7 +124,12 @@ def settle(tx: Connection, attempt_id: AttemptId, node: str) -> bool:
 
 
 def _end(tx: Connection, job: JobRecord, attempt: AttemptRecord, stored: Result, judged: Result, now: int) -> JobState:
-    decision = outcome.decide(_facts(tx, job, attempt), judged)
+    """End an attempt and move its job on; return the job's state.
+
+    `stored` is the result that is kept, `judged` the one that is decided by: an attempt that was declared dead is taken
+    to have begun, though nobody knows when.
+    """
+    decision = outcome.decide(_inputs(tx, job, attempt), judged)
     attempt = move_attempt(
         tx,
         attempt,
@@ -148,6 +154,7 @@ def _end(tx: Connection, job: JobRecord, attempt: AttemptRecord, stored: Result,
 def _conclude(
     tx: Connection, job: JobRecord, attempt: AttemptRecord, decision: outcome.AttemptOutcome, stored: Result, now: int
 ) -> None:
+    """End the job with its attempt."""
     spared = _spared_memory(job, stored)
     held = (
         f"; it held {spared['held']} at most of the {spared['asked']} that it asked for of each GPU" if spared else ""
@@ -184,6 +191,10 @@ def _spared_memory(job: JobRecord, result: Result) -> dict[str, str]:
 def _requeue(
     tx: Connection, job: JobRecord, attempt: AttemptRecord, decision: outcome.AttemptOutcome, now: int
 ) -> None:
+    """Let the job wait for another attempt, which starts from its checkpoint if there is one.
+
+    Of an attempt that does not count, since its job was put back after a trial, the outputs are forgotten.
+    """
     checkpoint = restore.choose(tx, job, [member.node for member in members_of(tx, attempt.id)])
     resume = f"; resumes from step {checkpoint.step}" if checkpoint else ""
     if tried := attempt.number <= job.restarts:
@@ -216,7 +227,7 @@ def _ran_us(attempt: AttemptRecord) -> int:
     return max(0, attempt.ended_us - attempt.started_us)
 
 
-def _facts(tx: Connection, job: JobRecord, attempt: AttemptRecord) -> outcome.AttemptInputs:
+def _inputs(tx: Connection, job: JobRecord, attempt: AttemptRecord) -> outcome.AttemptInputs:
     lost_starts, port_races = _unlucky(tx, attempt)
     return outcome.AttemptInputs(
         stop=job.stop,

@@ -71,7 +71,7 @@ def end(
         nudge_members(tx, attempt.id)
     data = {"node": member.node, "failed": gang_result.failed(result), "first": first}
     note = Note(kind="part-ended", message=_words(member, result, first=first), data=data)
-    settle_state(tx, job, attempt, note, now)
+    sync_with_members(tx, job, attempt, note, now)
     return None
 
 
@@ -90,18 +90,18 @@ def _words(member: MemberRecord, result: Result, *, first: bool) -> str:
     return f"the part on node {member.node} has failed{'; the other nodes are told to end theirs' if first else ''}"
 
 
-def settle_state(tx: Connection, job: JobRecord, attempt: AttemptRecord, note: Note, now: int) -> bool:
-    """Move job and attempt to what their members say together, with the event; whether that was a move."""
+def sync_with_members(tx: Connection, job: JobRecord, attempt: AttemptRecord, note: Note, now: int) -> None:
+    """Move job and attempt to the state that their members have together, if that is another; with the event."""
     state = _state(job, attempt, members_of(tx, attempt.id))
     if state == attempt.state:
         change_job(tx, job.id, note, now)
-        return False
+        return
     move_attempt(tx, attempt, state)
     move_job(tx, job, JobState(state.value), note, now)
-    return True
 
 
 def _state(job: JobRecord, attempt: AttemptRecord, members: list[MemberRecord]) -> AttemptState:
+    """Return the state of an attempt whose last member has not ended: the worst that any of its members is in."""
     if any(one.unseen_us and one.ended_us is None for one in members):
         return AttemptState.UNREACHABLE
     if job.stop or any(one.failed_us for one in members):

@@ -54,7 +54,7 @@ def _lose_member(
     if attempt.state not in CLAIMED or member.ended_us is not None or member.unseen_us is not None:
         return []
     gang.set_seen(tx, member, now)
-    gang.settle_state(tx, job, attempt, note, now)
+    gang.sync_with_members(tx, job, attempt, note, now)
     return [job.id]
 
 
@@ -87,7 +87,7 @@ def _find_member(
     if member.unseen_us is None:
         return []
     gang.set_seen(tx, member, None)
-    gang.settle_state(tx, job, attempt, note, now)
+    gang.sync_with_members(tx, job, attempt, note, now)
     return [job.id]
 
 

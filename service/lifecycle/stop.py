@@ -70,7 +70,7 @@ def cancel_waiting(tx: Connection, jobs: Sequence[JobId], actor: str | None, now
     note = Note(kind="cancelled", message=_NEVER_STARTED, actor=actor, data={"started": False})
     values = {"state": JobState.CANCELLED, "stop": StopReason.CANCEL, "stop_actor": actor, "ended_us": now}
     cancelled = many.change_waiting(tx, jobs, note, now, **values)
-    ended.settle(tx, cancelled, now)
+    ended.resolve_dependents(tx, cancelled, now)
     return cancelled
 
 
