@@ -28,10 +28,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("trainer")
 
-#: Seconds without a byte after which a connection counts as lost, and how often a lost one is taken up again.
+#: Seconds without a byte after which a connection counts as lost.
 _SILENCE_S = 60.0
 #: Seconds after which a network that answers nothing at all counts as away.
 _CONNECT_S = 10.0
+#: Tries in a row that may bring the file no further.
 _ATTEMPTS = 3
 T = TypeVar("T")
 _CHECKSUM = re.compile(r"(md5|sha256):([0-9a-f]+)")
@@ -187,8 +188,8 @@ def _download(url: str, part: Path) -> str | None:
     """Continue the download from where the file ends; returns what went wrong, if anything did."""
     import httpx  # a fifth of a second: only for those who download
 
-    problem = None
-    for _ in range(_ATTEMPTS):
+    problem, failed, most = None, 0, _size(part)
+    while failed < _ATTEMPTS:
         try:
             _continue(url, part)
             return None
@@ -196,13 +197,20 @@ def _download(url: str, part: Path) -> str | None:
             return f"the server answered {error.response.status_code}"
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             problem = str(error) or type(error).__name__
+        # Not by the size before this try: a server without ranges begins the file anew each time.
+        failed = 0 if _size(part) > most else failed + 1
+        most = max(most, _size(part))
     return problem
+
+
+def _size(part: Path) -> int:
+    return part.stat().st_size if part.exists() else 0
 
 
 def _continue(url: str, part: Path) -> None:
     import httpx
 
-    done = part.stat().st_size if part.exists() else 0
+    done = _size(part)
     # Compressed in transit, the bytes would not be those of the file.
     headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={done}-"} if done else {})
     timeout = httpx.Timeout(_SILENCE_S, connect=_CONNECT_S)

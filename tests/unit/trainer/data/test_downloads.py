@@ -46,6 +46,29 @@ def test_a_cut_connection_is_gone_on_with(files: Files, tmp_path: Path) -> None:
     assert files.requests == [("a.bin", 0), ("a.bin", 700_000)]
 
 
+class _CutEachTime(dict[str, int]):
+    """A server whose every answer is cut."""
+
+    def pop(self, name: str, _default: object = None, /) -> int:  # type: ignore[override]
+        return self[name]
+
+
+def test_a_download_goes_on_however_often_it_is_cut_as_long_as_each_try_brings_some(
+    files: Files, tmp_path: Path
+) -> None:
+    files.cut = _CutEachTime({"a.bin": 200_000})
+    downloads.bring((source(files),), tmp_path)
+    assert (tmp_path / "sub/a.bin").read_bytes() == CONTENT
+    assert [start for _, start in files.requests] == list(range(0, len(CONTENT), 200_000))
+
+
+def test_tries_that_bring_nothing_are_given_up(files: Files, tmp_path: Path) -> None:
+    files.cut = _CutEachTime({"a.bin": 0})
+    with pytest.raises(DownloadError, match="mend the network"):
+        downloads.bring((source(files),), tmp_path)
+    assert files.requests == 3 * [("a.bin", 0)]
+
+
 def test_what_an_earlier_process_left_is_gone_on_with_or_discarded(files: Files, tmp_path: Path) -> None:
     part = tmp_path / "sub/a.bin.part"
     part.parent.mkdir()
