@@ -41,7 +41,7 @@ def follow(connection: Connection, path: str, params: dict[str, Any]) -> Iterato
                     return
                 waits = pauses(PATIENCE_S)
                 yield LogChunk.model_validate_json(event.data)
-        except (httpx.TransportError, exceptions.ServiceError) as error:
+        except (httpx.TransportError, exceptions.ServiceError, exceptions.TooManyRequestsError) as error:
             reason = error
         if (pause := next(waits, None)) is None:
             raise connection.unreachable(reason) from reason

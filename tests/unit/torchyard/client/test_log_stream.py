@@ -23,15 +23,20 @@ END = 'event: end\ndata: {"attempt": 1, "offset": 0}\n\n'
 
 
 @contextmanager
-def service(*bodies: str, content_type: str = "text/event-stream") -> Iterator[tuple[Connection, list[str | None]]]:
-    """A service that answers each request with the next body and closes, and the Last-Event-ID of each request."""
+def service(
+    *bodies: str, content_type: str = "text/event-stream", refused: int | None = None
+) -> Iterator[tuple[Connection, list[str | None]]]:
+    """A service that answers each request with the next body and closes, and the Last-Event-ID of each request.
+
+    The second request is `refused` with this status.
+    """
     asked: list[str | None] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             body = bodies[min(len(asked), len(bodies) - 1)]
             asked.append(self.headers.get("Last-Event-ID"))
-            self.send_response(200)
+            self.send_response(refused if refused is not None and len(asked) == 2 else 200)
             self.send_header("Content-Type", content_type)
             self.end_headers()
             self.wfile.write(body.encode())
@@ -67,6 +72,13 @@ def test_a_broken_stream_goes_on_behind_its_last_whole_event(cut: int) -> None:
     with service(piece("one", 0) + PING + whole[:-cut], whole + END) as (connection, asked):
         assert texts(connection) == ["one", "two"]
         assert asked == [None, "1:3"]
+
+
+def test_a_stream_that_is_refused_for_a_moment_is_opened_again() -> None:
+    bodies = piece("one", 0), "", piece("two", 3) + END
+    with service(*bodies, refused=429) as (connection, asked):
+        assert texts(connection) == ["one", "two"]
+        assert asked == [None, "1:3", "1:3"]
 
 
 def test_line_separators_of_other_alphabets_do_not_cut_a_piece() -> None:
