@@ -94,7 +94,7 @@ class Relay:
             self._waiting = {ANY: None}
 
     def _keep(self, work: Callable[[Any], None]) -> None:
-        """Do the work on a connection, and on another once that is lost."""
+        """Do the work on a connection, and on another once that is lost, or a fault has ended the work."""
         import psycopg
 
         while not self._stopping:
@@ -102,10 +102,15 @@ class Relay:
                 with psycopg.connect(self._url, autocommit=True, **_CONNECTION) as connection:
                     work(connection)
             except psycopg.Error as error:
-                if not self._stopping:
-                    _log.warning("other services are not heard or told for a moment: %s", error)
-                with self._changed:
-                    self._changed.wait_for(lambda: self._stopping, RETRY_S)
+                self._wait(_log.warning, "other services are not heard or told for a moment: %s", error)
+            except Exception as error:  # noqa: BLE001 (without its thread a service never hears of the others again)
+                self._wait(_log.exception, "other services are not heard or told for a moment: %s", error)
+
+    def _wait(self, log: Callable[..., None], message: str, error: Exception) -> None:
+        if not self._stopping:
+            log(message, error)
+        with self._changed:
+            self._changed.wait_for(lambda: self._stopping, RETRY_S)
 
     def _listen(self, connection: Any) -> None:
         connection.execute(f"LISTEN {CHANNEL}")

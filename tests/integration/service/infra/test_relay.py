@@ -40,6 +40,22 @@ def test_what_one_tells_the_others_hear_once(url: str) -> None:
     assert other.topics == ["job:1", "jobs"]
 
 
+def test_a_fault_in_what_is_done_on_hearing_ends_no_hearing(url: str, caplog: pytest.LogCaptureFixture) -> None:
+    heard: list[frozenset[str]] = []
+
+    def hear(topics: frozenset[str]) -> None:
+        heard.append(topics)
+        if "job:1" in topics:
+            raise RuntimeError("this one is not understood")
+
+    with Relay(url, Heard().hear) as first, Relay(url, hear):
+        first.tell("job:1")
+        until(lambda: frozenset({ANY}) in heard, what="the service on a new connection")
+        first.tell("job:2")
+        until(lambda: frozenset({"job:2"}) in heard)
+    assert "this one is not understood" in caplog.text
+
+
 def test_after_a_lost_connection_anything_may_have_changed_and_nothing_is_kept_back(url: str) -> None:
     one, other, db = Heard(), Heard(), Database(url)
     with ExitStack() as stack:
