@@ -10,6 +10,8 @@ from service.scheduler.model.nodes import ResourceRequest
 from service.scheduler.model.tenants import Tenants
 
 _ROOM = 64
+#: Columns of the equivalence classes, as the properties below tell them.
+_KIND, _GPUS, _WHOLE, _USER, _PROJECT, _NODES, _PINNED, _PREEMPTIBLE, _RESTARTABLE = range(9)
 
 
 class EquivalenceClass(NamedTuple):
@@ -39,10 +41,7 @@ class EquivalenceClasses:
         self.users, self.projects = Tenants(), Tenants()
         #: Equivalence classes of jobs that are pinned.
         self.pinning = 0
-        #: The number of its kind, GPUs of all nodes, whole GPUs of each node, the numbers of its user and its project,
-        #: nodes on which it has whole GPUs, 1 if its jobs are pinned, 1 if they are preemptible, 1 if
-        #: they are restartable.
-        self._columns: Ints = np.zeros((9, _ROOM), dtype=np.intp)
+        self._columns: Ints = np.zeros((_RESTARTABLE + 1, _ROOM), dtype=np.intp)
 
     def __len__(self) -> int:
         return len(self.interner.keys)
@@ -66,11 +65,11 @@ class EquivalenceClasses:
         """Count one job less of the class of that number; the last one frees the number."""
         self.interner.drop(number)
         if self.interner.keys[number] is None:
-            kind, _, _, user, project, _, pinned, *_ = self._columns[:, number].tolist()
-            self.pinning -= pinned
-            self._kinds.drop(kind)
-            self.users.drop(user)
-            self.projects.drop(project)
+            values = self._columns[:, number].tolist()
+            self.pinning -= values[_PINNED]
+            self._kinds.drop(values[_KIND])
+            self.users.drop(values[_USER])
+            self.projects.drop(values[_PROJECT])
 
     def change(self, number: int, equivalence: EquivalenceClass) -> int:
         """Move a job from the class of that number to `equivalence`, mostly the same, and return its number."""
@@ -82,60 +81,64 @@ class EquivalenceClasses:
 
     def count(self, number: int, since_us: int, sign: int) -> None:
         """Count a job of the class that has run since `since_us` (`sign` 1), or does so no more (-1)."""
-        _, gpus, _, user, project, *_ = self._columns[:, number].tolist()
-        self.users.count(user, sign * gpus, since_us)
-        self.projects.count(project, sign * gpus, since_us)
+        values = self._columns[:, number].tolist()
+        gpus = sign * values[_GPUS]
+        self.users.count(values[_USER], gpus, since_us)
+        self.projects.count(values[_PROJECT], gpus, since_us)
 
     def key(self, number: int) -> EquivalenceClass:
         """Return the equivalence class of that number."""
         return self.interner.key(number)
 
+    def _column(self, column: int) -> Ints:
+        return self._columns[column, : len(self.interner.keys)]
+
     @property
     def kind(self) -> Ints:
         """Numbers that are equal for classes that need the same resources on as many nodes."""
-        return self._columns[0, : len(self.interner.keys)]
+        return self._column(_KIND)
 
     @property
     def gpus(self) -> Ints:
         """GPUs on all nodes of a job."""
-        return self._columns[1, : len(self.interner.keys)]
+        return self._column(_GPUS)
 
     @property
     def whole(self) -> Ints:
         """GPUs on each node of a job that it does not share."""
-        return self._columns[2, : len(self.interner.keys)]
+        return self._column(_WHOLE)
 
     @property
     def user(self) -> Ints:
         """Numbers of the classes' users in `users`."""
-        return self._columns[3, : len(self.interner.keys)]
+        return self._column(_USER)
 
     @property
     def project(self) -> Ints:
         """Numbers of the classes' projects in `projects`."""
-        return self._columns[4, : len(self.interner.keys)]
+        return self._column(_PROJECT)
 
     @property
     def nodes(self) -> Ints:
         """Nodes on which a job needs `whole` GPUs; 1 if it needs none."""
-        return self._columns[5, : len(self.interner.keys)]
+        return self._column(_NODES)
 
     @property
     def pinned(self) -> Bools:
         """Flags of the classes whose jobs are pinned."""
-        found: Bools = self._columns[6, : len(self.interner.keys)] > 0
+        found: Bools = self._column(_PINNED) > 0
         return found
 
     @property
     def preemptible(self) -> Bools:
         """Flags of the classes whose jobs may be stopped and go on later."""
-        found: Bools = self._columns[7, : len(self.interner.keys)] > 0
+        found: Bools = self._column(_PREEMPTIBLE) > 0
         return found
 
     @property
     def restartable(self) -> Bools:
         """Flags of the classes whose jobs may be put back after their trial."""
-        found: Bools = self._columns[8, : len(self.interner.keys)] > 0
+        found: Bools = self._column(_RESTARTABLE) > 0
         return found
 
     def copy(self) -> "EquivalenceClasses":

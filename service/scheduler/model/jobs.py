@@ -62,7 +62,7 @@ class JobInfo:
 
     job: JobId
     number: int
-    #: Keys of `State.users` and `State.projects`.
+    #: Keys of `SchedulerState.users` and `SchedulerState.projects`.
     user: str
     project: str
     #: Rank of the priority class: 0 is the lowest.

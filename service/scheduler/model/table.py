@@ -60,8 +60,8 @@ class Table:
         self.jobs: list[JobId] = []
         self.rows: dict[JobId, int] = {}
         self._values: Floats = np.zeros((len(Column), _ROOM))
-        self._lanes: Ints = np.zeros((1, _ROOM), dtype=np.intp)
-        self._show()
+        self._class_ids: Ints = np.zeros((1, _ROOM), dtype=np.intp)
+        self._set_views()
 
     def __len__(self) -> int:
         return len(self.jobs)
@@ -71,10 +71,10 @@ class Table:
         row = len(self.jobs)
         if row == self._values.shape[1]:
             self._values = grown(self._values, row + 1)
-            self._lanes = grown(self._lanes, row + 1)
+            self._class_ids = grown(self._class_ids, row + 1)
         self.jobs.append(job)
         self.rows[job] = row
-        self._show()
+        self._set_views()
         self.change(row, class_id, values)
 
     def change(self, row: int, class_id: int, values: tuple[float, ...]) -> None:
@@ -92,15 +92,15 @@ class Table:
             self.rows[last] = row
             self.columns[:, row] = self.columns[:, -1]
             self.class_id[row] = self.class_id[-1]
-        self._show()
+        self._set_views()
         return class_id
 
-    def _show(self) -> None:
+    def _set_views(self) -> None:
         count = len(self.jobs)
         #: All columns, one number for each row; a view, which a change of the table makes stale.
         self.columns: Floats = self._values[:, :count]
         #: The equivalence class of each row.
-        self.class_id: Ints = self._lanes[0, :count]
+        self.class_id: Ints = self._class_ids[0, :count]
 
     def at(self, now_us: int) -> Floats:
         """Return age, time waited, time run and remaining time of each row at a moment, shape (4, rows)."""
@@ -118,6 +118,6 @@ class Table:
         """Return a copy that later changes of this one do not touch."""
         other = Table()
         other.jobs, other.rows = self.jobs.copy(), self.rows.copy()
-        other._values, other._lanes = self.columns.copy(), self.class_id[np.newaxis].copy()
-        other._show()
+        other._values, other._class_ids = self.columns.copy(), self.class_id[np.newaxis].copy()
+        other._set_views()
         return other

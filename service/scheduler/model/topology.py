@@ -48,12 +48,12 @@ def _windows(slots: Sequence[Slot], count: int) -> list[Sequence[Slot]]:
 
 def _grown(slots: Sequence[Slot], count: int) -> Iterable[Sequence[Slot]]:
     for seed in slots:
-        chosen, shareable_gpus = [seed], [slot for slot in slots if slot is not seed]
+        chosen, left = [seed], [slot for slot in slots if slot is not seed]
         while len(chosen) < count:
             nearest = min(
-                shareable_gpus,
+                left,
                 key=lambda slot: (max(slot.link_type(one) for one in chosen), abs(slot.index - seed.index)),
             )
             chosen.append(nearest)
-            shareable_gpus.remove(nearest)
+            left.remove(nearest)
         yield sorted(chosen, key=lambda slot: slot.index)

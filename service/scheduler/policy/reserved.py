@@ -101,19 +101,19 @@ class ReservationMask:
         return Reserved(reservation=reservation, devices=_packed(ready, reservation.gpus))
 
     def _ready(self, one: Reserved, capacity: NodeCapacity) -> list[tuple[int, str]]:
-        """Return the node's devices that no other reservation has at that time, those free the soonest first."""
+        """Return the node's devices that no other reservation has at that time, by how much jobs are in the way."""
         taken = self._taken(one.reservation, capacity.info.name)
-        ineligible = dict.fromkeys(capacity.usable, 0)
+        hindrance = dict.fromkeys(capacity.usable, 0)
         for name in capacity.jobs:
             job = self._state.running[name]
             for uuid in (
                 uuid for placement in job.placements if placement.node == capacity.info.name for uuid in placement.uuids
             ):
-                ineligible[uuid] = max(ineligible.get(uuid, 0), self._in_the_way(job, one))
+                hindrance[uuid] = max(hindrance.get(uuid, 0), self._hindrance_of(job, one))
         order = sorted(
             (slot for slot in capacity.usable.values() if slot.uuid not in taken), key=lambda slot: -slot.index
         )
-        return sorted(((ineligible[slot.uuid], slot.uuid) for slot in order), key=lambda pair: pair[0])
+        return sorted(((hindrance[slot.uuid], slot.uuid) for slot in order), key=lambda pair: pair[0])
 
     def _taken(self, reservation: ReservationInfo, node: str) -> frozenset[str]:
         found: frozenset[str] = frozenset()
@@ -123,7 +123,8 @@ class ReservationMask:
                 found |= other.devices.get(node, frozenset())
         return found
 
-    def _in_the_way(self, job: Running, one: Reserved) -> int:
+    def _hindrance_of(self, job: Running, one: Reserved) -> int:
+        """Return 0 for a job that is none, 1 for one that can be preempted, 2 for one that would have to end."""
         if one.admits(job.user, job.project) or job.preempted_for == one.reservation.id:
             return 0
         if end_us(job, "p90_us", self._now_us) <= one.reservation.starts_us:
@@ -145,4 +146,4 @@ def _packed(ready: dict[str, list[tuple[int, str]]], gpus: int) -> dict[str, fro
 
 def _hindrance(ready: list[tuple[int, str]], gpus: int) -> float:
     """Return how much running jobs are in the way of reserving so many devices; infinite if there are too few."""
-    return math.inf if len(ready) < gpus else sum(ineligible for ineligible, _ in ready[:gpus])
+    return math.inf if len(ready) < gpus else sum(hindrance for hindrance, _ in ready[:gpus])

@@ -10,7 +10,7 @@ def test_a_copy_has_no_room_to_spare_and_takes_more_jobs_nevertheless() -> None:
         table.add(JobId(f"job-{number}"), number, (float(number),) * len(Column))
     copy = table.copy()
     assert copy._values.nbytes == copy.columns.nbytes < table._values.nbytes
-    assert copy._lanes.nbytes == copy.class_id.nbytes < table._lanes.nbytes
+    assert copy._class_ids.nbytes == copy.class_id.nbytes < table._class_ids.nbytes
     copy.add(JobId("job-100"), 100, (100.0,) * len(Column))
     assert (copy.columns[0] == range(101)).all()
     assert (copy.class_id == range(101)).all()
