@@ -38,10 +38,11 @@ CHECKPOINT_PLACEHOLDER = "{checkpoint}"
 
 
 class Resume(Model):
-    """The way in which a program is told of the checkpoint to go on from, where its framework is not known."""
+    """The way in which a program is told to go on, where its framework is not known."""
 
     args: Annotated[tuple[str, ...], Field(max_length=64)] = ()
-    """Put behind the command of an attempt that resumes; ``{checkpoint}`` is the path of the checkpoint."""
+    """Put behind the command of an attempt that resumes; ``{checkpoint}`` is the path of the checkpoint. Without that
+    word, on one node, also where the script finds a file of its own to go on from."""
 
     @field_validator("args")
     @classmethod

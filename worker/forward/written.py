@@ -8,25 +8,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from pathspec import PathSpec
-
 from torchyard.wire import Root
 from worker.attempts import opening, tree
 from worker.attempts.content import sha256_of
+from worker.attempts.records import is_record
 from worker.attempts.tree import BaselineManifest, JobFile, Key, Stamp
 from worker.exceptions import RequestRefusedError
 from worker.forward.blobs import BlobSender
 
 #: Statuses that say that this file is bad, and not that the service does not know this worker now.
 BAD_FILE: Final = frozenset({400, 413, 422})
-#: What programs write before they have got anywhere.
-_RECORDS: Final = PathSpec.from_lines(
-    "gitignore",
-    [
-        *("*.log", "*.out", "*.err", "*.txt", "*.csv", "*.json", "*.jsonl", "*.yaml", "*.yml"),
-        *("*tfevents*", "wandb/", "mlruns/"),
-    ],
-)
 
 logger = logging.getLogger(__name__)
 
@@ -140,7 +131,7 @@ def has_saved(folder: Path, owner: int) -> bool:
     if manifest is None or manifest.carried is None:
         return False
     return any(
-        manifest.stamps.get(found.key) != found.stamp and not _RECORDS.match_file(found.path)
+        manifest.stamps.get(found.key) != found.stamp and not is_record(found.path)
         for found in tree.Walk(folder, owner, manifest).files()
     )
 
@@ -148,4 +139,4 @@ def has_saved(folder: Path, owner: int) -> bool:
 def is_work(found: JobFile, sha256: str, manifest: BaselineManifest | None) -> bool:
     """Return whether a program that began with the files of another attempt has saved something here itself."""
     carried = manifest.carried if manifest is not None else None
-    return carried is not None and carried.get(found.key) != sha256 and not _RECORDS.match_file(found.path)
+    return carried is not None and carried.get(found.key) != sha256 and not is_record(found.path)

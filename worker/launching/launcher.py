@@ -264,6 +264,8 @@ class AttemptLauncher:
         spec = launch.spec
         if launch.restore is not None:
             spec = resuming.resumed(spec, folder.at(layout.RESTORE))
+        else:
+            spec = resuming.continued(spec, launch.carry)
         places = argv.AttemptPaths(
             logs=folder.at(layout.LOGS),
             marks=folder.at(layout.MARKS),

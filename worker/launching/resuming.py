@@ -7,6 +7,8 @@ from pathlib import Path
 
 from torchyard.injob import layout
 from torchyard.spec import CHECKPOINT_PLACEHOLDER, JobSpec
+from torchyard.wire import Carry
+from worker.attempts.records import is_record
 from worker.exceptions import RestoreError
 from worker.launching.prepare import safe_path
 
@@ -41,6 +43,20 @@ def resumed(spec: JobSpec, restore: Path) -> JobSpec:
     checkpoint = str(restore if place is None else restore / place)
     added = tuple(word.replace(CHECKPOINT_PLACEHOLDER, checkpoint) for word in spec.resume.args)
     return spec.model_copy(update={"command": (*spec.command, *added)})
+
+
+def continued(spec: JobSpec, carry: Carry | None) -> JobSpec:
+    """Return the spec for an attempt without a checkpoint of the job: with its arguments if the script has left a file
+    to go on from, and they need no path.
+
+    Of several nodes some may have such files and others not: there all would have to be told the same.
+    """
+    names = any(CHECKPOINT_PLACEHOLDER in word for word in spec.resume.args)
+    if spec.command is None or names or spec.resources.nodes > 1 or carry is None:
+        return spec
+    if all(is_record(file.path) for file in carry.files):
+        return spec
+    return spec.model_copy(update={"command": (*spec.command, *spec.resume.args)})
 
 
 def _place(restore: Path) -> str | None:

@@ -115,7 +115,7 @@ const saving = {
   "Name of the metric, as passed to `torchyard.checkpoint(metrics=…)`.": "指标名称，与传给 `torchyard.checkpoint(metrics=…)` 的一致。",
   "Whether small or large values are good.": "值越小越好，还是越大越好。",
   "How the command is told of a checkpoint; scripts of Lightning and of transformers' Trainer need nothing.": "如何把检查点告知命令；使用 Lightning 或 transformers 的 Trainer 的脚本无需设置。",
-  "Put behind the command of an attempt that resumes; `{checkpoint}` is the path of the checkpoint.": "恢复运行时附加在命令之后；`{checkpoint}` 为检查点的路径。",
+  "Put behind the command of an attempt that resumes; `{checkpoint}` is the path of the checkpoint. Without that word, on one node, also where the script finds a file of its own to go on from.": "恢复运行时附加在命令之后；`{checkpoint}` 为检查点的路径。不含该词且只用一个节点时，若脚本找到自己留下的、可接着运行的文件，也会附加。",
   "Whether an attempt that restores no checkpoint finds the files of the one before.": "不从检查点恢复的尝试能否看到上一次尝试的文件。",
 };
 

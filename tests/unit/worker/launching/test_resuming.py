@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from torchyard.ids import AttemptId
 from torchyard.spec import JobSpec
+from torchyard.wire import CarriedFile, Carry, Root
 from worker.exceptions import RestoreError
 from worker.launching import resuming
 
@@ -86,3 +88,25 @@ def test_an_unknown_placeholder_is_named() -> None:
 def test_a_recipe_takes_no_arguments() -> None:
     with pytest.raises(ValidationError, match="a recipe resumes by itself"):
         spec(command=None, recipe={}, resume={"args": ["{checkpoint}"]})
+
+
+def carry(*paths: str) -> Carry:
+    files = [CarriedFile(path=path, size=1, sha256="", root=Root.CODE, attempt=AttemptId("att-1")) for path in paths]
+    return Carry(attempt=AttemptId("att-1"), settled=True, files=files)
+
+
+@pytest.mark.parametrize(
+    ("args", "left", "nodes", "told"),
+    [
+        (["--init_from=resume"], carry("out/ckpt.pt", "train.log"), 1, ["--init_from=resume"]),
+        (["--init_from=resume"], carry("train.log", "wandb/x", "config.yaml"), 1, []),  # nothing to go on from
+        (["--init_from=resume"], None, 1, []),
+        (["--from", "{checkpoint}"], carry("out/ckpt.pt"), 1, []),
+        (["--init_from=resume"], carry("out/ckpt.pt"), 2, []),
+    ],
+)
+def test_a_script_that_finds_its_own_files_is_told_to_go_on(
+    args: list[str], left: Carry | None, nodes: int, told: list[str]
+) -> None:
+    asked = spec(resume={"args": args}, resources={"gpus": 2, "nodes": nodes})
+    assert resuming.continued(asked, left).command == ("train.py", *told)
