@@ -2,6 +2,7 @@
 
 import difflib
 import os
+import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -25,6 +26,8 @@ _COMMON = (
     "uv",
 )
 _CLOSE = 0.75
+#: What a shell would take for a variable before a program.
+_VARIABLE = re.compile(r"[A-Za-z_]\w*=")
 
 
 def check(
@@ -65,6 +68,8 @@ def _search_path(python: interpreters.Python | None, environment: Mapping[str, s
 
 
 def _unknown_program(given: JobSpec, word: str, path: str) -> list[str]:
+    if _VARIABLE.match(word) and not shutil.which(word, path=path):
+        raise SpecError(f"command: {word} is a variable, not a program: give it by `--env {word}` (`env:` in a spec)")
     if "/" in word or shutil.which(word, path=given.env.get("PATH", path)):
         return []
     meant = "" if word in _COMMON else did_you_mean(word, _COMMON)

@@ -70,6 +70,7 @@ class FailureCause(StrEnum):
     DISK_FULL = "disk-full"
     MISSING_FILE = "missing-file"
     MISSING_SCRIPT = "missing-script"
+    NO_INPUT = "no-input"
     PERMISSION = "permission"
     CODE_ERROR = "code-error"
     KILLED = "killed"

@@ -243,7 +243,10 @@ FINGERPRINTS: tuple[Fingerprint, ...] = (
         name="import-error",
         blame=Blame.JOB,
         # Scripts and libraries raise either with words of their own, which often say what to install.
-        pattern=re.compile(r"^(?:ModuleNotFoundError|ImportError)(?:: ([^\n]{1,200})[^\n]*)?$", re.MULTILINE),
+        pattern=re.compile(
+            r"^(?:ModuleNotFoundError|ImportError)(?:: (?!attempted relative import)([^\n]{1,200})[^\n]*)?$",
+            re.MULTILINE,
+        ),
         unnamed="its traceback shows where",
         advice="a module cannot be imported ({0}): the environment that python: names does not fit the code",
     ),
@@ -257,8 +260,14 @@ FINGERPRINTS: tuple[Fingerprint, ...] = (
         name="missing-file",
         blame=Blame.JOB,
         pattern=re.compile(r"^FileNotFoundError: \[Errno 2\] [^\n]*?(?:'([^'\n]{1,200})'|$)", re.MULTILINE),
-        advice="the file {0} is not on the node: give its whole path, join its folder with link:, or put it into the "
-        "code",
+        advice="the file {0} is not on the node: give its whole path, join its folder with link:, put it into the code "
+        "(what .gitignore names is not in it), or run the folder itself with live:",
+    ),
+    Fingerprint(
+        name="no-input",
+        blame=Blame.JOB,
+        pattern=re.compile(r"^EOFError: EOF when reading a line", re.MULTILINE),
+        advice="a job has no standard input: give what it asks for as an argument, or in a file of the code",
     ),
     Fingerprint(
         name="missing-script",
@@ -277,7 +286,7 @@ FINGERPRINTS: tuple[Fingerprint, ...] = (
         blame=Blame.JOB,
         pattern=re.compile(
             r"^(?:SyntaxError|IndentationError|TabError|NameError|UnboundLocalError|AttributeError|TypeError"
-            r"|NotImplementedError): ",
+            r"|NotImplementedError): |^ImportError: attempted relative import",
             re.MULTILINE,
         ),
         advice="an error in the code: the traceback shows the line",

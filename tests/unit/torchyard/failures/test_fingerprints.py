@@ -169,6 +169,8 @@ def test_an_import_error_is_told_with_its_own_words(error: ImportError, subject:
         ("disk-full", "OSError: [Errno 28] No space left on device: 'out.pt'"),
         ("permission", "PermissionError: [Errno 13] Permission denied: '/data/x'"),
         ("code-error", "NameError: name 'modle' is not defined"),
+        ("code-error", "ImportError: attempted relative import with no known parent package"),
+        ("no-input", "EOFError: EOF when reading a line"),
         ("code-error", "TypeError: forward() missing 1 required positional argument: 'x'"),
     ],
 )

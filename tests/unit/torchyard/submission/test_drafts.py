@@ -306,6 +306,7 @@ def test_a_program_of_no_machine_is_refused_unless_the_launcher_is_named(tmp_pat
     assert "there is no program pyhton; did you mean python?" in refusal(tmp_path, "command: [pyhton, t.py]\ncode: .\n")
     made = prepare(tmp_path, "command: [pyhton, t.py]\nlauncher: none\ncode: .\n")
     assert any("no program pyhton on this machine" in note for note in made.warnings)
+    assert "give it by `--env CUDA=1`" in refusal(tmp_path, "command: [CUDA=1, python, t.py]\ncode: .\n")
 
 
 def test_a_missing_script_names_the_one_that_is_meant(tmp_path: Path) -> None:
