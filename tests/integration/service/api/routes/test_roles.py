@@ -98,8 +98,8 @@ def test_who_submits_and_changes_what(live_service: Live, people: dict[str, http
                 answer = people[name].request(method, PREFIX + path.format(job=work, group=sweep), json=body)
                 where = (name, project, method, path, answer.text)
                 assert (answer.status_code == 403) == (name not in CHANGE[project]), where
-                rerun = people[name].post(f"{PREFIX}/jobs/{work}/rerun")
-                assert rerun.is_success == (name in SUBMIT[project]), (name, project, rerun.text)
+            rerun = people[name].post(f"{PREFIX}/jobs/{work}/rerun")
+            assert rerun.is_success == (name in SUBMIT[project]), (name, project, rerun.text)
 
 
 def test_a_project_takes_jobs_of_its_members_alone(live_service: Live, people: dict[str, httpx.Client]) -> None:
