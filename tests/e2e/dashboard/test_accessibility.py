@@ -39,6 +39,10 @@ FAULTS = """async (rules) => {
 }"""
 #: Whether a page is in a theme; one without scripts has no word for it.
 SHOWN = "theme => [undefined, theme].includes(document.documentElement.dataset.theme)"
+DARK = "matchMedia('(prefers-color-scheme: dark)').matches"
+#: The width of a page once it has been laid out anew.
+WIDTH = """() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() =>
+    done(document.documentElement.scrollWidth))))"""
 #: Rules that look at colours: what else there is, a page has in both themes.
 COLOURS = ["color-contrast", "link-in-text-block"]
 TRACEBACK = "\n".join(["Traceback (most recent call last):", *['  File "train.py", line 88'] * 60, "ValueError: boom"])
@@ -53,11 +57,11 @@ def faults(page: Page, rules: list[str] | None = None) -> list[dict[str, Any]]:
 
 
 def faults_in_both_themes(page: Page) -> list[dict[str, Any]]:
+    """Faults in the theme that the page has, and those of its colours in the other, which it has then."""
     found = faults(page)
-    with_theme(page, "dark")
-    found += [{"theme": "dark", **fault} for fault in faults(page, COLOURS)]
-    with_theme(page, "light")
-    return found
+    other: Literal["dark", "light"] = "light" if page.evaluate(DARK) else "dark"
+    with_theme(page, other)
+    return found + [{"theme": other, **fault} for fault in faults(page, COLOURS)]
 
 
 def with_theme(page: Page, theme: Literal["dark", "light"]) -> None:
@@ -142,6 +146,13 @@ def test_no_page_has_a_serious_fault_or_goes_beyond_a_phone(page: Page, paths: l
     for path in paths:
         opened(page, path)
         found[path] = faults_in_both_themes(page)
+        page.set_viewport_size(PHONE)
+        if path in AT_A_TOUCH:
+            found[f"{path} on a phone"] = faults(page)
+        width = page.evaluate(WIDTH)
+        if width > PHONE["width"]:
+            wide[path] = width
+        page.set_viewport_size(DESKTOP)
     for path, button in (
         ("/jobs/1", "Rerun"),
         ("/sharing", "Reserve"),
@@ -154,13 +165,6 @@ def test_no_page_has_a_serious_fault_or_goes_beyond_a_phone(page: Page, paths: l
         found[f"{path} {button}"] = faults_in_both_themes(page)
         page.keyboard.press("Escape")
     page.set_viewport_size(PHONE)
-    for path in paths:
-        opened(page, path)
-        if path in AT_A_TOUCH:
-            found[f"{path} on a phone"] = faults(page)
-        width = page.evaluate("document.documentElement.scrollWidth")
-        if width > PHONE["width"]:
-            wide[path] = width
     visit(page, "/")
     page.get_by_role("button", name="Menu").click()
     expect(page.get_by_role("menuitem", name="Audit")).to_be_visible()
