@@ -23,6 +23,9 @@ def register(app: typer.Typer) -> None:
 def nodes(
     drain: Annotated[str | None, typer.Option(metavar="NODE", help="Give this node no new jobs.")] = None,
     message: Annotated[str, typer.Option(help="With --drain: why, for everybody to read.")] = "",
+    stop_jobs: Annotated[
+        bool, typer.Option("--stop-jobs", help="With --drain: its running jobs save their work and wait.")
+    ] = False,
     resume: Annotated[str | None, typer.Option(metavar="NODE", help="Let this node take jobs again.")] = None,
     return_: Annotated[
         str | None,
@@ -46,7 +49,7 @@ def nodes(
         return
     with common.connect() as client:
         changes = (
-            (partial(_drain, client, message=message), drain),
+            (partial(_drain, client, message=message, stop_jobs=stop_jobs), drain),
             (client.resume, resume),
             (client.declare_dead, declare_dead),
         )
@@ -66,10 +69,10 @@ def nodes(
         common.note("no node has registered: `yard up`, or `yard nodes --invite NODE`")
 
 
-def _drain(client: "Client", node: str, *, message: str) -> None:
+def _drain(client: "Client", node: str, *, message: str, stop_jobs: bool) -> None:
     from torchyard.api import NewDrain
 
-    client.drain(node, common.checked(NewDrain, {"message": message}).message)
+    client.drain(node, common.checked(NewDrain, {"message": message}).message, stop_jobs=stop_jobs)
 
 
 def _invite(node: str, expires: str, *, json: bool) -> None:

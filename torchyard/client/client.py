@@ -210,10 +210,11 @@ class Client(LogCalls, FileCalls, SweepCalls, SharingCalls, SecretCalls):
         """Devices that no job has: for which job, until when, and which jobs cannot be stopped for it."""
         return list(self._pages(api.IdleDevices, "/nodes/idle", {}))
 
-    def drain(self, node: str, message: str = "") -> api.Node:
-        """Give a node no new jobs; those that run go on. `message` tells everybody why."""
+    def drain(self, node: str, message: str = "", *, stop_jobs: bool = False) -> api.Node:
+        """Give a node no new jobs; those that run go on, or save and wait. `message` tells everybody why."""
         body = api.NewDrain(message=message).model_dump(mode="json")
-        answer = self.connection.request("POST", f"/nodes/{part(node)}/drain", json=body)
+        params = {"stop_jobs": "true"} if stop_jobs else None
+        answer = self.connection.request("POST", f"/nodes/{part(node)}/drain", json=body, params=params)
         return api.Node.model_validate_json(answer.content)
 
     def invite(self, node: str, asked: api.NewInvitation | None = None) -> api.Invitation:

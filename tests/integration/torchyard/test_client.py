@@ -246,8 +246,12 @@ def test_people_and_tokens(client: Client, live_service: Live) -> None:
 
 def test_nodes_are_drained_and_resumed(client: Client, data_plane: Plane) -> None:
     name = client.nodes()[0].name
-    client.drain(name)
+    seeded = data_plane.job(node=name)
+    client.drain(name, "new fan")
     assert {node.name: node for node in client.nodes()}[name].state in {"draining", "unreachable"}
+    assert client.job(seeded.job).state == "running"
+    client.drain(name, stop_jobs=True)
+    assert client.job(seeded.job).state == "stopping"
     client.resume(name)
 
 
