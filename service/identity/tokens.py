@@ -10,7 +10,7 @@ from service.db.engine import Database
 from service.db.models import Token, User
 from service.db.records.identity import TokenRecord
 from service.errors import ProblemError, field_problem, not_found
-from service.identity import audit, roles, users
+from service.identity import audit, roles, token_files, users
 from service.identity.callers import Caller, Tokens, expand, hash_secret, new_secret
 from service.infra.times import moment
 from torchyard import api
@@ -181,8 +181,9 @@ def rotate(
 ) -> api.NewToken:
     """Replace a token by one of the same name, rights and lifetime, whose secret only the response has.
 
-    The old one ends at once or after the grace, with the sessions that it opened. ``not-found`` for another user's
-    token, ``forbidden`` for one with more rights, ``not-acceptable-state`` for a session.
+    The old one ends at once or after the grace, with the sessions that it opened; the home's files have the new one.
+    ``not-found`` for another user's token, ``forbidden`` for one with more rights, ``not-acceptable-state`` for a
+    session.
     """
     with db.write() as tx:
         old = _own_token(tx, caller, token_id)
@@ -197,6 +198,7 @@ def rotate(
         _end_after(tx, old.id, None if not asked.grace else now + asked.grace * 1_000_000, now)
         audit.record(tx, caller, "token.rotate", old.id, now, user=made.user, new=made.id, grace_s=asked.grace or 0)
     cache.forget()
+    token_files.replace(old.sha256, made.secret)
     return made
 
 

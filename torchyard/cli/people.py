@@ -117,6 +117,8 @@ def rotate(
     else:
         common.line(made.secret)
         common.note(f"{token} {f'counts for another {grace}' if grace else 'has ended'}; the new one is {made.id}")
+        if made.node is not None:
+            common.note(f"node {made.node} needs it: in its node.token, unless it is the service's own machine")
 
 
 def revoke(token: Annotated[str, typer.Argument(help="The token's id, as `yard token ls` shows it.")]) -> None:

@@ -1,5 +1,6 @@
 """Users, tokens, projects, sessions and the guard, over real HTTP on both databases."""
 
+import stat
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -13,6 +14,7 @@ from service.identity.sign_in_limits import GLOBALLY, PER_ADDRESS, WINDOW_S
 from tests.support.live import Live, connect
 from tests.support.problems import kind
 from tests.support.specs import spec
+from torchyard import home
 
 API = "/api/v1"
 
@@ -388,6 +390,15 @@ def test_a_token_is_rotated(live_service: Live) -> None:
     with live_service.as_token(newest["secret"]) as client:
         mine = live_service.client.get(f"{API}/tokens").json()[0]["id"]
         assert kind(client.post(f"{API}/tokens/{mine}/rotate")) == (403, "forbidden"), "one that may more"
+
+
+def test_the_files_of_the_home_follow_a_rotation(live_service: Live) -> None:
+    for name, file in (("administrator", home.admin_token_file()), ("embedded worker", home.node_token_file())):
+        with live_service.as_token(home.admin_token_file().read_text().strip()) as client:
+            old = next(each for each in client.get(f"{API}/tokens").json() if each["name"] == name)
+            secret = client.post(f"{API}/tokens/{old['id']}/rotate").json()["secret"]
+        assert file.read_text().strip() == secret
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
 def test_a_session_is_not_rotated(live_service: Live) -> None:
