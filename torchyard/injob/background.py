@@ -22,15 +22,22 @@ RUNNING, FAILED, DONE = 0, 1, 2
 
 
 class ThreadedCall:
-    """One call in a thread of its own."""
+    """One call in a thread of its own; without one, under a limit of the system, it is a call that failed.
+
+    Never an error at its start: the other ranks have begun theirs, and would wait for this one.
+    """
 
     def __init__(self, call: Callable[[], Exception | None] | Callable[[], None]) -> None:
         self.failure: Exception | None = None
         #: How long it took.
         self.seconds = 0.0
         self._call = call
-        self._thread = threading.Thread(target=self._run, name="torchyard-checkpoint", daemon=True)
-        self._thread.start()
+        self._ended = threading.Event()
+        try:
+            threading.Thread(target=self._run, name="torchyard-checkpoint", daemon=True).start()
+        except RuntimeError as error:
+            self.failure = error
+            self._ended.set()
 
     def _run(self) -> None:
         began = time.monotonic()
@@ -38,14 +45,16 @@ class ThreadedCall:
             self.failure = self._call()
         except Exception as error:  # noqa: BLE001 (told to the training thread)
             self.failure = error
-        self.seconds = time.monotonic() - began
+        finally:
+            self.seconds = time.monotonic() - began
+            self._ended.set()
 
     def wait(self, seconds: float | None = None) -> None:
-        self._thread.join(seconds)
+        self._ended.wait(seconds)
 
     @property
     def status(self) -> int:
-        if self._thread.is_alive():
+        if not self._ended.is_set():
             return RUNNING
         return DONE if self.failure is None else FAILED
 

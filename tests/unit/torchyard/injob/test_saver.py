@@ -1,6 +1,7 @@
 """Checkpoints of `attach`: beside the training, when due, on a stop, on a full disk."""
 
 import json
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -80,6 +81,28 @@ def test_the_end_of_the_process_waits_for_it(folder: AttemptFolder) -> None:
     run = torchyard.attach(model=nn.Linear(2, 2))
     run.save()
     run._saver._writer._close()
+    assert kept(folder) == ["step-000000000"]
+
+
+def refuse(_thread: threading.Thread) -> None:
+    raise RuntimeError("can't start new thread")
+
+
+def test_a_thread_that_cannot_be_had_costs_the_checkpoint_not_the_training(
+    folder: AttemptFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = torchyard.attach(model=nn.Linear(2, 2))
+    with monkeypatch.context() as full:
+        full.setattr(threading.Thread, "start", refuse)
+        assert run.save()  # all ranks wait for it, and learn together that one could not write
+        assert run.finish() == "no checkpoint of step 0: can't start new thread"
+    assert kept(folder) == []
+    run.save()
+    with monkeypatch.context() as full:
+        full.setattr(threading.Thread, "start", refuse)
+        assert run.finish() == "no checkpoint of step 0: can't start new thread"
+    run.save()
+    assert run.finish() is None
     assert kept(folder) == ["step-000000000"]
 
 
