@@ -133,7 +133,7 @@ class TrainingRun:
 
     @property
     def inexact(self) -> str | None:
-        """Reason why a resumed training is not exactly the one that was stopped; None if it is.
+        """Reasons why a resumed training is not exactly the one that was stopped; None if it is.
 
         In one that was not stopped: why it could not go on exactly.
         """
@@ -245,4 +245,4 @@ class TrainingRun:
         """
         if control.periodic() and collective.all_true(self.step > self._saved_step):
             self._save({})
-        return self._saver.settle()
+        return self._saver.wait()

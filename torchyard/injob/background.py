@@ -136,7 +136,7 @@ class Writer:
         self._pending = pending
         control.watch(self._look)
 
-    def settle(self) -> None:
+    def wait(self) -> None:
         """Wait until the pending checkpoint, if there is one, is committed or discarded."""
         if self._pending is not None:
             self._end(self._pending.look(wait=True))

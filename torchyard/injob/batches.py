@@ -78,7 +78,7 @@ class Batches(Cursor):
     @property
     def random(self) -> dict[str, Any] | None:
         now = self._epoch.now
-        return now.random_at_end or now.after
+        return now.random_at_end or now.streams_then
 
     @property
     def reasons(self) -> list[str]:
@@ -105,7 +105,7 @@ class Batches(Cursor):
             "replicas": data_sharding.replicas(self._base),
             "batch_size": data_sharding.batch_size(self._base),
             "before": [
-                {"taken": each.limit or each.taken, "drawn": each.drawn, "iteration": each.iteration}
+                {"taken": each.taken_before or each.taken, "drawn": each.drawn, "iteration": each.iteration}
                 for each in before[: passes.MOST]
             ],
             "passes_after": bool(self._epoch.after()),
@@ -131,10 +131,10 @@ class Batches(Cursor):
             self._epoch.resume([])
             if state["taken"]:
                 self._add(OTHER_BATCHES)
-        goal.after = random
+        goal.streams_then = random
         if goal.taken and not has_order(self._base):
             self._add("the data set is an iterable: its first %d batches are read again and dropped" % goal.taken)
-        _set(self._generators, state["generators"])
+        _set_states(self._generators, state["generators"])
 
     def _load_epoch(self, state: Mapping[str, Any], goal: LoaderPass) -> None:
         """Read a stored state; what checkpoints of older versions do not hold is taken to have been nothing."""
@@ -163,7 +163,7 @@ class Batches(Cursor):
         if resumed and then is not None:
             # What the script does in an epoch before its own pass is done again, with the same chance.
             random_streams.restore(then["random"])
-            _set(self._generators, then["generators"])
+            _set_states(self._generators, then["generators"])
         self._begun = {"random": random_streams.capture(), "generators": _states(self._generators)}
 
     def end(self) -> None:
@@ -179,16 +179,16 @@ class Batches(Cursor):
             self._loader.iteration = self._starting.iteration
         self._starting.iteration = self._iteration
         if not has_order(self._base):
-            self._draw(self._starting)
+            self._begin_draw(self._starting)
 
     def indices(self, sampler: Iterable[Any]) -> Iterator[Any]:
         """The index sampler's batches in the pass that begins; in a resumed one those that are left."""
         return self._indices(self._starting, sampler)
 
     def _indices(self, now: LoaderPass, sampler: Iterable[Any]) -> Iterator[Any]:
-        resumed = now.after if now.consumed or now.drawn else None
-        skipped = 0 if now.limit is not None else now.taken
-        self._draw(now)
+        resumed = now.streams_then if now.consumed or now.drawn else None
+        skipped = 0 if now.taken_before is not None else now.taken
+        self._begin_draw(now)
         if now.consumed:
             sampler = data_sharding.rest(self._base, now.consumed)
         rest = iter(sampler)
@@ -197,7 +197,7 @@ class Batches(Cursor):
             self._leave_out(rest, skipped - 1)
             random_streams.restore(resumed)
             if not self._reads_ahead:
-                now.after = None
+                now.streams_then = None
         if not skipped:
             yield from first
         yield from rest
@@ -210,7 +210,7 @@ class Batches(Cursor):
         if self._generators_after is None:
             return
         if all(bool((old == new).all()) for old, new in zip(generators, _states(self._generators))):  # noqa: B905
-            _set(self._generators, self._generators_after)
+            _set_states(self._generators, self._generators_after)
         else:
             self._add(LAZY_AND_PASSES)
 
@@ -221,13 +221,13 @@ class Batches(Cursor):
             return data_sharding.batches_left(self._base, now.consumed)
         return len(sampler)
 
-    def _draw(self, now: LoaderPass) -> None:
-        """Go back to where the streams were when the order was drawn, or note where they are."""
+    def _begin_draw(self, now: LoaderPass) -> None:
+        """Go back to where the streams were when the order was drawn; where it is drawn for the first time, note it."""
         if now.drawn is None:
             now.drawn = {"random": random_streams.capture(), "generators": _states(self._generators)}
         else:
             random_streams.restore(now.drawn["random"])
-            _set(self._generators, now.drawn["generators"])
+            _set_states(self._generators, now.drawn["generators"])
 
     def counted(self, batches: Iterator[Any]) -> Iterator[Any]:
         """The loader's batches as the loop takes them."""
@@ -237,39 +237,39 @@ class Batches(Cursor):
         try:
             # A loader around another one begins the inner one only now.
             self._starting = now
-            self._drop(now, batches)
+            self._read_again(now, batches)
             for batch in batches:
-                self._settle(now)
+                self._restore_streams(now)
                 self._epoch.take(now)
                 yield batch
-            self._settle(now)
+            self._restore_streams(now)
             now.random_at_end = random_streams.capture()
             now.exhausted = True
         finally:
             now.closed = not now.exhausted
 
-    def _settle(self, now: LoaderPass) -> None:
-        """A loader that reads ahead has drawn the order and loaded the first batches of a resumed pass."""
-        if now.after is None:
+    def _restore_streams(self, now: LoaderPass) -> None:
+        """Put a resumed pass's streams back: to read ahead, its loader has drawn the order and loaded batches."""
+        if now.streams_then is None:
             return
-        if random_streams.moved(now.after):
+        if random_streams.moved(now.streams_then):
             self._add(READ_AHEAD)
-        random_streams.restore(now.after)
-        now.after = None
+        random_streams.restore(now.streams_then)
+        now.streams_then = None
 
-    def _drop(self, now: LoaderPass, batches: Iterator[Any]) -> None:
+    def _read_again(self, now: LoaderPass, batches: Iterator[Any]) -> None:
         """Read again what was taken, where there is no order of indices to leave it out of."""
-        if now.after is None or not now.taken or has_order(self._base):
+        if now.streams_then is None or not now.taken or has_order(self._base):
             return
         collections.deque(itertools.islice(batches, now.taken), maxlen=0)
-        random_streams.restore(now.after)
-        now.after = None
+        random_streams.restore(now.streams_then)
+        now.streams_then = None
 
 
 def _states(found: Sequence[Any]) -> list[Any]:
     return [generator.get_state() for generator in found]
 
 
-def _set(found: Sequence[Any], states: Sequence[Any]) -> None:
+def _set_states(found: Sequence[Any], states: Sequence[Any]) -> None:
     for generator, state in zip(found, states):  # noqa: B905 (strict= came with 3.10)
         generator.set_state(state)

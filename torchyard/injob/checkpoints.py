@@ -107,7 +107,7 @@ class CheckpointWriter(AbstractContextManager[Path]):
         failure = self._commit(written=collective.all_true(error is None))
         committed = collective.all_true(error is None and failure is None)
         stopping = self._leaves and control.stopping()
-        control.settle(committed=committed)
+        control.checkpoint_ended(committed=committed)
         if stopping and (error or failure) is not None:
             note_unsaved(error or failure)
         if error is not None:

@@ -162,8 +162,8 @@ class Agreement:
         notes.write(notes.CHECKPOINT_FAILED, 0, lacking)
         return False
 
-    def settle(self, *, committed: bool) -> None:
-        """A checkpoint was taken, or failed: the next one is due later, but a stop still wants its checkpoint."""
+    def checkpoint_ended(self, *, committed: bool) -> None:
+        """Note that a checkpoint was taken, or failed: the next is due later, but a stop still wants its checkpoint."""
         if self._decision != STOP or committed:
             self._decision = NOTHING
         request = self._control.read()
@@ -183,10 +183,10 @@ def _mark(attempt: place.CurrentAttempt) -> None:
 _agreement: Agreement | None = None
 
 
-def settle(*, committed: bool) -> None:
+def checkpoint_ended(*, committed: bool) -> None:
     """Tell this rank's agreement, if it has polled, how a checkpoint ended."""
     if _agreement is not None:
-        _agreement.settle(committed=committed)
+        _agreement.checkpoint_ended(committed=committed)
 
 
 def decision() -> int:

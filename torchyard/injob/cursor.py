@@ -28,7 +28,7 @@ class Cursor:
 
     @property
     def reasons(self) -> list[str]:
-        """Reason why a resumed run is not exactly the one that was stopped, as far as the data goes."""
+        """Reasons why a resumed run is not exactly the one that was stopped, as far as the data goes."""
         return self._inexact
 
     @property

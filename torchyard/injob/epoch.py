@@ -83,7 +83,7 @@ class Epoch:
         self._idle = self._after_end = 0
 
     def pending(self) -> list[str]:
-        """Reasons that can be told only when the loop over a resumed epoch is over."""
+        """Return the reasons that can be told only when the loop over a resumed epoch is over."""
         own = self._resumed
         if own is None or own.live:
             return []
@@ -101,7 +101,7 @@ class Epoch:
         elif place == len(self._replay) - 1:
             begun = self._resumed = replace(self._replay[place], threads=set())
         else:
-            begun = replace(self._replay[place], taken=0, limit=self._replay[place].taken, threads=set())
+            begun = replace(self._replay[place], taken=0, taken_before=self._replay[place].taken, threads=set())
         if place == passes.MOST:
             self.add_reason(passes.MANY)
             del self._passes[0]
@@ -111,21 +111,21 @@ class Epoch:
     def take(self, taken: LoaderPass) -> None:
         """The loop takes a batch."""
         taken.take()
-        if taken.limit is not None and taken.taken > taken.limit:
+        if taken.taken_before is not None and taken.taken > taken.taken_before:
             self.add_reason(passes.MORE)
 
     def step(self) -> None:
         """A step of the optimizer is done with what was taken since the one before."""
-        fed = [each for each in self._passes if each.fresh]
+        fed = [each for each in self._passes if each.since_step]
         if fed:
-            self._feed(fed)
+            self._step_with(fed)
         else:
-            self._step_without()
+            self._step_without_batches()
         for each in fed:
-            each.used()
+            each.step_done()
         self._after_end = self._after_end + 1 if self.own is not None and self.own.exhausted else 0
 
-    def _feed(self, fed: list[LoaderPass]) -> None:
+    def _step_with(self, fed: list[LoaderPass]) -> None:
         live = [each for each in fed if not each.closed]
         own = (live or fed)[-1]
         if any(each.threads - {threading.get_ident()} for each in fed):
@@ -137,13 +137,13 @@ class Epoch:
         if self._continued and not self._bounded:
             self.add_reason(passes.UNBOUNDED)
         if own is not self.own:
-            self._another(own)
+            self._change_own(own)
         own.steps += 1
         self._idle = 0
-        self.add_reason(self.pace.step(own.fresh, at_end=self._at_end(own)))
+        self.add_reason(self.pace.step(own.since_step, at_end=self._at_end(own)))
 
-    def _another(self, own: LoaderPass) -> None:
-        """Another pass feeds steps."""
+    def _change_own(self, own: LoaderPass) -> None:
+        """Take another pass for the epoch's own: it feeds the steps from here on."""
         self.pace.begin()
         if self.own is not None and self.own.live:
             self.add_reason(passes.SEVERAL)
@@ -154,7 +154,7 @@ class Epoch:
             self._passes = later
         self.own = own
 
-    def _step_without(self) -> None:
+    def _step_without_batches(self) -> None:
         self._idle += 1
         if self._idle > 1 or (self.own is not None and self.own.live):
             self.add_reason(passes.IDLE)
@@ -173,5 +173,5 @@ class Epoch:
         return self._passes[self._passes.index(now) + 1 :] if now in self._passes else []
 
     def flaws(self) -> list[str]:
-        """Reason why a run that resumes from here would not be exactly this one."""
+        """Return the reasons why a run that resumes from here would not be exactly this one."""
         return [passes.FED] if any(each.steps for each in self.before()) else []

@@ -114,7 +114,7 @@ def _numbers(logs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _logged(state: Any) -> dict[str, Any]:
-    """Report what was logged at this step."""
+    """Return what was logged at this step."""
     entries = [entry for entry in state.log_history if entry.get("step") == state.global_step]
     return {name: value for entry in entries for name, value in _numbers(entry).items()}
 

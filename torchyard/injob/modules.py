@@ -69,7 +69,7 @@ class Models:
             model.load_state_dict({name: saved[_alone(name, prefixes)] for name in model.state_dict()})
 
     def differences(self, saved: Mapping[str, Any]) -> list[str]:
-        """Reason why these values cannot be loaded, in words."""
+        """Return why these values cannot be loaded, in words; nothing if they can."""
         if not all(hasattr(model, "named_modules") for model in self._models):
             return []
         return differences(shapes(self.state()), shapes(saved))
@@ -81,7 +81,7 @@ def shapes(state: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def differences(here: Mapping[str, Any], there: Mapping[str, Any]) -> list[str]:
-    """Difference of the shapes here and in a checkpoint, in words."""
+    """Return how the shapes here and in a checkpoint differ, in words; nothing if they do not."""
     missing = [name for name in here if name not in there]
     surplus = [name for name in there if name not in here]
     found = (["it lacks " + some(missing)] if missing else []) + (

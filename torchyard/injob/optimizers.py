@@ -25,7 +25,7 @@ class Optimizers:
             _stepped(optimizer)
 
     def differences(self, saved: Sequence[Mapping[str, Any]]) -> list[str]:
-        """Reason why a whole state cannot be loaded, in words."""
+        """Return why a whole state cannot be loaded, in words; nothing if it can."""
         if len(saved) != len(self._optimizers):
             return ["it has %d optimizer(s), here are %d" % (len(saved), len(self._optimizers))]
         found = []

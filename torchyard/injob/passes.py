@@ -37,10 +37,10 @@ class LoaderPass:
     consumed: int = 0
     #: Where the streams were before the order was drawn.
     drawn: dict[str, Any] | None = None
-    #: Where they shall be after it is drawn again: this pass goes on with one from a checkpoint.
-    after: dict[str, Any] | None = None
-    #: Batches that it had taken, in one that is begun anew.
-    limit: int | None = None
+    #: Where they shall be once the order is drawn again: this pass goes on with one from a checkpoint.
+    streams_then: dict[str, Any] | None = None
+    #: Batches that it had taken before the run was stopped, in one that is begun anew.
+    taken_before: int | None = None
     #: The loader's own count of passes, where it has one.
     iteration: int | None = None
     #: The loop has asked for a batch after the last.
@@ -52,7 +52,7 @@ class LoaderPass:
     #: Steps that it has fed in this process.
     steps: int = 0
     #: Batches taken, and the threads that took them, since the last step.
-    fresh: int = 0
+    since_step: int = 0
     threads: set[int] = field(default_factory=set)
 
     @property
@@ -63,12 +63,12 @@ class LoaderPass:
     def take(self) -> None:
         """Count a batch."""
         self.taken += 1
-        self.fresh += 1
+        self.since_step += 1
         self.threads.add(threading.get_ident())
 
-    def used(self) -> None:
+    def step_done(self) -> None:
         """Count what was taken so far as part of a step that is done."""
-        self.fresh = 0
+        self.since_step = 0
         self.threads = set()
 
 
@@ -82,14 +82,14 @@ class BatchesPerStep:
         self.begin()
 
     def begin(self) -> None:
-        """Another pass begins to feed steps."""
+        """Begin to count anew: another pass feeds the steps from here on."""
         self._first: int | None = None
         self._steps = 0
         self._twice = False
         self._range: set[int] = set()
 
     def step(self, taken: int, *, at_end: bool) -> str | None:
-        """A step took so many batches, the last of the loader among them or not; answers what that betrays."""
+        """Count a step that took so many batches; return what that betrays. `at_end`: with the loader's last batch."""
         before, self._steps = self._first, self._steps + 1
         if before is None:
             self._first = taken
@@ -101,7 +101,7 @@ class BatchesPerStep:
         return AHEAD if self._steps == 2 and before is not None and taken < before and not at_end else None
 
     def idle(self) -> str | None:
-        """A step after the last batch took none; answers what that betrays."""
+        """Count a step after the last batch, which took none; return what that betrays."""
         alone = self._steps == 1 and self._first is not None and self._first > 1
         return AHEAD if alone or len(self._range) > 1 else None
 
@@ -122,12 +122,12 @@ class PassEnds:
         self._resumed: PassEnd | None = None
 
     def verdict(self, end: PassEnd) -> str | None:
-        """Reason why this end of the resumed epoch is not right."""
+        """Return why this end of the resumed epoch is not right; None if it is."""
         expected = end.whole if self.usual is None else end == self.usual or (end.whole and self.usual.whole)
         return None if expected else BROKEN_OFF
 
     def note(self, end: PassEnd, *, resumed: bool) -> str | None:
-        """An epoch has ended; answers what that betrays of the resumed one before it."""
+        """Note the end of an epoch; return what that betrays of the resumed one before it."""
         if resumed:
             self._resumed = end
             return None

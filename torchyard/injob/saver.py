@@ -23,9 +23,9 @@ class Saver:
         self._writer = Writer()
         self._staging = Staging()
 
-    def settle(self) -> str | None:
+    def wait(self) -> str | None:
         """Wait until the last checkpoint is committed or discarded, and return why it is not there."""
-        self._writer.settle()
+        self._writer.wait()
         return self._writer.failure
 
     def save(self, training: state.TrainingState, position: state.Position, metrics: Mapping[str, Any]) -> bool:
@@ -34,7 +34,7 @@ class Saver:
         Whatever makes it fail, on any rank, ends no training: it is told of, and tried again when the next is due. A
         job that is being stopped leaves without one. Answers whether it was taken, or begun.
         """
-        self.settle()
+        self.wait()
         try:
             checkpoints.require_group()
             if self._asynchronous and not control.stopping():
@@ -53,7 +53,7 @@ class Saver:
                 checkpoints.note_unsaved(_words(error))
             collective.leave_together()
             raise SystemExit(1)
-        control.settle(committed=False)
+        control.checkpoint_ended(committed=False)
         self._writer.failure = "no checkpoint of step %d: %s" % (step, _words(error))
         if isinstance(error, OtherRankError):
             place.say("no checkpoint of step %d, the training goes on: %s" % (step, error))
@@ -73,7 +73,7 @@ class Saver:
         snapshot, failure = self._snapshot(training, position)
         unprepared = folder.prepare()
         ready = collective.minimum(BROKEN if failure else UNPREPARED if unprepared else READY)
-        control.settle(committed=ready == READY)
+        control.checkpoint_ended(committed=ready == READY)
         if ready == READY and snapshot is not None:
             snapshot = _within_reach(snapshot, folder.path)
             values = {name: numbers.as_float(value) for name, value in metrics.items()}
@@ -99,10 +99,10 @@ class Saver:
 
 
 def _within_reach(snapshot: state.StateSnapshot, folder: str) -> state.StateSnapshot:
-    """Write this rank's piece of all ranks' snapshots into rank 0's folder.
+    """Return what this rank writes into rank 0's folder, of its own snapshot and of those that do not reach it.
 
-    Ranks that were started by hand on several disks do not see it: what is theirs goes to rank 0. On the queue each
-    node has a folder of its own. Raises SeparateDisksError, on all ranks, where the model itself is in pieces.
+    Ranks that were started by hand on several disks do not see that folder: what is theirs goes to rank 0. On the queue
+    each node has a folder of its own. Raises SeparateDisksError, on all ranks, where the model itself is in pieces.
     """
     if place.current() is not None:
         return snapshot

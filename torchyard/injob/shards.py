@@ -82,7 +82,7 @@ def _reader(folder: str) -> Any:
 
 
 def unlike(folder: str, models: Models, optimizers: Optimizers, values: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Reason why the model cannot be loaded, in words. Every rank may have parameters that others lack."""
+    """Return why the shards cannot be loaded, in words; nothing if they can. Ranks may have different parameters."""
     there = _sizes(folder, MODEL)
     here = shapes(models.state())
     found = differences(here, {name: there[name] for name in here if name in there})

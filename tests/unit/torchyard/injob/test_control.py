@@ -64,7 +64,7 @@ def test_a_request_is_answered_once(folder: AttemptFolder) -> None:
     clock.now += 0.31
     assert asked.should_checkpoint()
     assert asked.should_checkpoint()  # until it is taken
-    asked.settle(committed=True)
+    asked.checkpoint_ended(committed=True)
     clock.now += 1
     assert not asked.should_checkpoint()
     folder.ask("checkpoint", serial=2)
@@ -78,7 +78,7 @@ def test_due_by_time(folder: AttemptFolder) -> None:
     assert not due.should_checkpoint()
     clock.now += 61
     assert due.should_checkpoint()
-    due.settle(committed=False)  # a failed one is tried again only when the next is due
+    due.checkpoint_ended(committed=False)  # a failed one is tried again only when the next is due
     clock.now += 59
     assert not due.should_checkpoint()
     clock.now += 2
@@ -91,7 +91,7 @@ def test_a_stop_outlives_a_failed_checkpoint(folder: AttemptFolder) -> None:
     folder.ask("stop")
     assert stopped.should_checkpoint()
     assert stopped.stopping
-    stopped.settle(committed=False)
+    stopped.checkpoint_ended(committed=False)
     assert stopped.should_checkpoint()
 
 
