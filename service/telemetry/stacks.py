@@ -47,7 +47,7 @@ def store(tx: Connection, attempt_id: AttemptId, node: str, dump: StackDump, now
 
     What comes again, or was not asked for, changes nothing.
     """
-    if len(dump.model_dump_json()) > MAX_DUMP:
+    if len(dump.model_dump_json().encode()) > MAX_DUMP:
         raise TooLargeError(MAX_DUMP)
     job, attempt = lifecycle.lock_attempt(tx, attempt_id)
     if not 0 < dump.serial <= attempt.dump_serial:

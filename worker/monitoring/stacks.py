@@ -71,7 +71,7 @@ def fitted(dump: StackDump) -> StackDump:
     """The dump with at most `MAX_DUMP` bytes: helpers lose their threads first, then all do, then native frames go."""
     for few in (_whole, _main_threads_of_helpers, _main_threads, _python_frames):
         small = dump.model_copy(update={"processes": [few(stack) for stack in dump.processes]})
-        if len(small.model_dump_json()) <= MAX_DUMP:
+        if len(small.model_dump_json().encode()) <= MAX_DUMP:
             break
     return small
 

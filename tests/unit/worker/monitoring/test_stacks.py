@@ -156,6 +156,15 @@ def test_py_spy_reads_a_real_process(tmp_path: Path) -> None:
         stacks.py_spy(process.pid, False)
 
 
+def test_a_dump_is_measured_in_bytes() -> None:
+    calls = [frame("ü" * 200, "/ü" * 100) for _ in range(30)]
+    thread = wire.ThreadStack(frames=calls)
+    made = [wire.ProcessStack(pid=n, rank=n, main=True, command="python", threads=[thread] * 8) for n in range(15)]
+    whole = wire.StackDump(serial=1, at_us=1, processes=made)
+    assert len(whole.model_dump_json()) < wire.MAX_DUMP < len(whole.model_dump_json().encode())
+    assert len(stacks.fitted(whole).model_dump_json().encode()) <= wire.MAX_DUMP
+
+
 def test_a_large_dump_loses_helpers_first() -> None:
     calls = [frame("f" * 200, "/x" * 100, native=index % 2 == 0) for index in range(80)]
     thread = wire.ThreadStack(frames=calls)
