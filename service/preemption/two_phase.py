@@ -126,10 +126,10 @@ def advance(db: Database, clock: Clock, ineligible: Container[str] = ()) -> None
     with db.read() as tx:
         verdicts = _verdicts(tx, clock(), ineligible)
     for group in [group for group, verdict in verdicts.items() if verdict.stop or verdict.keep]:
-        _settle(db, clock, group, ineligible)
+        _carry_out(db, clock, group, ineligible)
 
 
-def _settle(db: Database, clock: Clock, group: str, ineligible: Container[str]) -> None:
+def _carry_out(db: Database, clock: Clock, group: str, ineligible: Container[str]) -> None:
     now = clock()
     try:
         with db.write() as tx:
