@@ -1,6 +1,7 @@
 """Authentication: the caller of a token, looked up by SHA-256 and cached for a moment."""
 
 import hashlib
+import logging
 import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -8,10 +9,12 @@ from dataclasses import dataclass, field
 
 from cachetools import TTLCache
 from sqlalchemy import Connection, and_, bindparam, func, or_, select, update
+from sqlalchemy.exc import OperationalError
 
 from service.db.engine import Database
 from service.db.models import Project, ProjectMember, Token, User
 from service.db.records.record import Record
+from service.errors import DatabaseBusyError
 from torchyard.api import Role, Visibility
 
 PREFIX = "ty_"
@@ -20,6 +23,7 @@ CACHE_S = 10.0
 CACHE_SIZE = 4096
 #: `last_used_us` is written at most this often.
 LAST_USED_EVERY_US = 300 * 1_000_000
+_log = logging.getLogger(__name__)
 
 IMPLIED: dict[str, frozenset[str]] = {
     "read": frozenset({"read"}),
@@ -180,11 +184,19 @@ class Tokens:
         found = _ReachedProject.each(tx.execute(_REACHED_PROJECTS, asked))
         return [each for each in found if token.service_project in (None, each.name)]
 
-    def _entry(self, token: _ValidToken, projects: Sequence[_ReachedProject]) -> _KnownCaller:
+    def _note_use(self, token: _ValidToken) -> None:
+        """Write that the token is used; where that cannot be written, as on a full disk, its user is let in without."""
         now_us = self._now_us()
-        if (token.last_used_us or 0) + LAST_USED_EVERY_US < now_us:
+        if (token.last_used_us or 0) + LAST_USED_EVERY_US >= now_us:
+            return
+        try:
             with self._db.write() as tx:
                 tx.execute(update(Token).where(Token.id == token.id).values(last_used_us=now_us))
+        except (DatabaseBusyError, OperationalError) as error:
+            _log.warning("it is not noted that a token is used: %s", error)
+
+    def _entry(self, token: _ValidToken, projects: Sequence[_ReachedProject]) -> _KnownCaller:
+        self._note_use(token)
         roles = {each.name: each.role for each in projects if each.role is not None}
         scopes = narrow(expand(token.scopes), token.role, roles)
         caller = Caller(

@@ -60,10 +60,13 @@ def test_a_full_disk_has_a_problem_of_its_own(migrated_file: Path, yard_home: Pa
         database = disk / "test.db"
         database.write_bytes(migrated_file.read_bytes())
         with running(settings_for(f"sqlite:///{database}", disk, disk_floor=0)) as live:
+            fresh = live.client.post("/api/v1/tokens", json={"name": "fresh", "scopes": ["read"]}).json()["secret"]
             disks.fill(disk / "full")
             answers = [live.client.post("/api/v1/jobs", json=spec(tags=["x" * 60] * 20)) for _ in range(40)]
             assert kind(answers[-1]) == (507, "insufficient-storage")
             assert "disk is full" in answers[-1].json()["detail"]
+            # That a token is used cannot be noted: whoever reads, or frees the disk, is let in all the same.
+            live.client.get("/api/v1/jobs", headers={"Authorization": f"Bearer {fresh}"}).raise_for_status()
             (disk / "full").unlink()
             submit(live).raise_for_status()
             with live.context.db.read() as tx:
