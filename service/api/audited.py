@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.api.auth import known_caller
 from service.context import Context
+from service.errors import DatabaseBusyError
 from service.identity import audit, refusals
 from service.identity.audit import AuditedRequest
 from service.identity.refusals import Refusal, Refusals
@@ -140,7 +141,7 @@ class Audited:
                 await self._refuse(scope, request, status)
             elif status < 300 and not request.recorded and _action(scope) in RECORDED_HERE:
                 await run_in_threadpool(self._store, _user(scope), request, _subject(scope))
-        except SQLAlchemyError:
+        except (SQLAlchemyError, DatabaseBusyError):
             _logger.exception("the audit lacks %s %s of %s", scope["method"], scope["path"][:MAX_SUBJECT], _user(scope))
 
     def _refuse_later(self, scope: Scope, request: AuditedRequest, status: int) -> None:
@@ -152,7 +153,7 @@ class Audited:
     async def _refuse_hidden(self, scope: Scope, request: AuditedRequest, status: int) -> None:
         try:
             await self._refuse(scope, request, status)
-        except SQLAlchemyError:
+        except (SQLAlchemyError, DatabaseBusyError):
             _logger.exception("the audit lacks a refused %s of %s", request.action(), _user(scope))
 
     async def _refuse(self, scope: Scope, request: AuditedRequest, status: int) -> None:

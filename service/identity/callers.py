@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from cachetools import TTLCache
 from sqlalchemy import Connection, and_, bindparam, func, or_, select, update
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import SQLAlchemyError
 
 from service.db.engine import Database
 from service.db.models import Project, ProjectMember, Token, User
@@ -192,7 +192,7 @@ class Tokens:
         try:
             with self._db.write() as tx:
                 tx.execute(update(Token).where(Token.id == token.id).values(last_used_us=now_us))
-        except (DatabaseBusyError, OperationalError) as error:
+        except (SQLAlchemyError, DatabaseBusyError) as error:
             _log.warning("it is not noted that a token is used: %s", error)
 
     def _entry(self, token: _ValidToken, projects: Sequence[_ReachedProject]) -> _KnownCaller:

@@ -14,6 +14,7 @@ from sqlalchemy import func, insert, select
 
 from service.api.audited import ACTIONS, AGENT, SAFE_METHODS
 from service.app import bare
+from service.db import engine
 from service.db.models import Audit
 from service.identity import audit
 from service.identity.refusals import MAX_ENTRIES, MAX_SUBJECTS, OTHERS
@@ -161,6 +162,16 @@ def test_who_asks_for_what_is_hidden_is_told_nothing_and_recorded(live_service: 
 def _differing(problem: dict[str, Any]) -> dict[str, Any]:
     """What a problem has of the one request alone."""
     return {name: problem[name] for name in ("instance", "request_id") if name in problem}
+
+
+def test_a_refusal_is_one_though_the_audit_lacks_it(
+    live_service: Live, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(engine, "WAIT_S", 0.05)
+    with live_service.context.db.write():
+        assert kind(live_service.anonymous.post(f"{PREFIX}/jobs", json=spec())) == (401, "unauthorized")
+    lacks = "the audit lacks POST /api/v1/jobs" in caplog.text
+    assert lacks is live_service.context.db.is_sqlite  # where one writer does not keep out the others, it has it
 
 
 def test_strange_names_do_no_harm(live_service: Live) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from service.api import sign_in_socket
+from service.db import engine
 from service.identity import unix_sign_in
 from tests.support import accounts
 from tests.support.live import Live
@@ -130,6 +131,10 @@ def test_a_fault_of_ours_is_told_and_the_next_account_is_answered(
     monkeypatch.setattr(unix_sign_in, "sign_in", lambda *_: 1 / 0)
     assert here.ask(ada)["status"] == 500
     monkeypatch.undo()
+    monkeypatch.setattr(engine, "WAIT_S", 0.05)
+    with here.live.context.db.write():  # keeps all other writers out of a file
+        busy = here.ask(ada)
+    assert busy.get("status") == (503 if here.live.context.db.is_sqlite else None)
     assert here.who(here.ask(ada))["user"]["role"] == "member"
 
 
