@@ -199,6 +199,8 @@ def change(
     else:
         special = {"administrator": ", admin", "viewer": ", viewer"}.get(changed.role, "")
         common.note(f"{changed.name}: {'active' if changed.active else 'deactivated'}{special}")
+        if active:
+            common.note(f"tokens from before a removal stay ended: `yard users link {name}`, or `yard token create`")
         if changed.warning:
             common.warn(changed.warning)
 
