@@ -16,6 +16,7 @@ from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
+from torchyard import presence
 from torchyard.exceptions import SnapshotError
 from torchyard.quantities import format_size
 from torchyard.wire import FileRef
@@ -113,7 +114,7 @@ def take(
     Raises SnapshotError for a folder that is none, or one that is too large, naming the largest offenders.
     """
     root = folder.resolve()
-    if not root.is_dir():
+    if not presence.is_folder(root):
         raise SnapshotError(f"{folder} is not a folder: name the one that holds the code")
     walk = _Walk(root, frozenset(joined))
     _descend(walk, root, "", _rules_above(root))

@@ -3,6 +3,7 @@
 All submissions come through here, those of ``yard run`` and of a spec file as well as those of `torchyard.Client`.
 """
 
+import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from torchyard import snapshot
+from torchyard import presence, snapshot
 from torchyard.analysis import commands, findings, interpreters, launchers, programs
 from torchyard.analysis.scripts import facts, replicas, source
 from torchyard.exceptions import SpecError
@@ -73,7 +74,7 @@ def of_live(given: JobSpec | Mapping[str, Any]) -> Analysis | None:
         spec = given if isinstance(given, JobSpec) else JobSpec.model_validate(given)
     except ValidationError:
         return None  # the service names what is wrong
-    if spec.live is None or not Path(spec.live).is_dir():
+    if spec.live is None or not presence.is_folder(spec.live):
         return None
     return analyse(spec, python=interpreters.python_at(spec.python) if spec.python else None)
 
@@ -98,7 +99,7 @@ class _Command:
 
     def travels(self, path: str) -> bool:
         """Return whether a relative path will be there on the node."""
-        clean = str(Path(path))
+        clean = os.path.normpath(path)
         if self.code is None or any(clean == link or clean.startswith(f"{link}/") for link in self.spec.link):
             return True
         return clean == "." or any(each == clean or each.startswith(f"{clean}/") for each in self.code.paths)
@@ -159,19 +160,28 @@ def _program_warnings(command: _Command) -> list[str]:
         if command.spec.code is None:
             raise SpecError(f"command: {program} is a relative path, but there is no code: add `code: .` or live:")
         return []
-    if not command.travels(program) or (command.code is None and not (command.root / program).exists()):
+    if not command.travels(program) or (command.code is None and not presence.exists(command.root / program)):
         raise SpecError(_missing(program, command.root))
     return _argument_warnings(command)
 
 
 def _missing(path: str, root: Path) -> str:
-    if not (root / path).exists():
+    if not presence.exists(root / path):
         meant = programs.did_you_mean(path, (str(each.relative_to(root)) for each in (root / path).parent.glob("*")))
         return (
             f"command: there is no {path} in {root}{meant}: mend the path, or `code:`, the folder that it starts from"
         )
+    if _is_outside(path):
+        return (
+            f"command: {path} is outside of {root}, the folder that travels: name one that holds both as `code:` (yard "
+            "run: --code) and the script from there, or run the folder itself with live:"
+        )
     why, joined = _left_out(root, Path(path))
     return f"command: {path} is in {root}, but {why}join it in with `link: [{joined}]` (yard run: --link {joined})"
+
+
+def _is_outside(path: str) -> bool:
+    return Path(os.path.normpath(path)).parts[0] == ".."
 
 
 def _left_out(root: Path, path: Path) -> tuple[str, Path]:
@@ -195,9 +205,11 @@ def _argument_warnings(command: _Command) -> list[str]:
     for word in command.words:
         value = word.rpartition("=")[2] if word.startswith("-") else word
         path = Path(value)
-        if not value or path.is_absolute() or ".." in path.parts or command.travels(value):
+        if not value or path.is_absolute() or command.travels(value) or not presence.exists(command.code.root / path):
             continue
-        if (command.code.root / path).exists():
+        if _is_outside(value):
+            found.append(f"{value} is outside of the folder that travels: if the job reads it, give its whole path")
+        else:
             found.append(
                 f"{value} is not part of the snapshot: if the job reads it, add `link: [{path.parts[0]}]` "
                 f"(yard run: --link {path.parts[0]})"

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from torchyard import presence
+
 _PROBE = "import importlib.util as u, sys; print(sys.executable); print(u.find_spec('torch') is not None)"
 
 
@@ -21,26 +23,26 @@ class Python:
     @property
     def program(self) -> str:
         """The interpreter itself."""
-        return str(Path(self.path, "bin", "python")) if Path(self.path).is_dir() else self.path
+        return str(Path(self.path, "bin", "python")) if presence.is_folder(self.path) else self.path
 
 
 def python_at(path: str) -> Python | None:
     """The Python that a spec names, if it is on this machine."""
     program = _program_at(path)
-    probed = _probe(str(program)) if program.is_absolute() and program.is_file() else None
+    probed = _probe(str(program)) if program.is_absolute() and presence.is_file(program) else None
     return None if probed is None else Python(path=path, has_torch=probed[1])
 
 
 def absent(path: str) -> str | None:
     """Return the warning that the Python which a spec names is not on this machine; None if it is there."""
     program = _program_at(path)
-    if not program.is_absolute() or os.path.exists(program):  # noqa: PTH110  # a folder that is closed is none
+    if not program.is_absolute() or presence.exists(program):
         return None
     return f"python: there is no {program} on this machine: make the environment, or name another on the job's node"
 
 
 def _program_at(path: str) -> Path:
-    return Path(path, "bin", "python") if os.path.isdir(path) else Path(path)  # noqa: PTH112
+    return Path(path, "bin", "python") if presence.is_folder(path) else Path(path)
 
 
 def active_python(environment: Mapping[str, str] = os.environ) -> Python | None:
@@ -48,7 +50,7 @@ def active_python(environment: Mapping[str, str] = os.environ) -> Python | None:
     search = environment.get("PATH")
     program = shutil.which("python", path=search) or shutil.which("python3", path=search)
     prefixes = [environment[name] for name in ("VIRTUAL_ENV", "CONDA_PREFIX") if environment.get(name)]
-    prefixes = [prefix for prefix in prefixes if Path(prefix, "bin", "python").exists()]
+    prefixes = [prefix for prefix in prefixes if presence.exists(Path(prefix, "bin", "python"))]
     prefix = next((p for p in prefixes if program and Path(program).parent == Path(p, "bin")), None)
     prefix = prefix or next(iter(prefixes), None)
     if prefix is not None:

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from torchyard import presence
 from torchyard.analysis import commands, interpreters, launch_commands
 from torchyard.analysis.launchers import LauncherChoice
 from torchyard.exceptions import SpecError
@@ -100,7 +101,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 def _absent_script(words: Sequence[str]) -> list[str]:
     script = commands.program(words).script
-    if script is None or not script.startswith("/") or Path(script).exists():
+    if script is None or not script.startswith("/") or presence.exists(script):
         return []
     return [f"command: there is no {script} on this machine: the node must have it"]
 

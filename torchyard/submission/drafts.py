@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from torchyard import api, snapshot
+from torchyard import api, presence, snapshot
 from torchyard.analysis import analyse, commands, interpreters, launch_commands
 from torchyard.client.client import Client
 from torchyard.exceptions import SpecError
@@ -188,7 +188,7 @@ def _check_links(spec: JobSpec, folder: Path | None) -> None:
     if spec.link and folder is None and spec.link_root is None:
         raise SpecError("link: there is no code to join it to: add `code: .`")
     for path in spec.link:
-        if folder is not None and not (folder / path).exists():
+        if folder is not None and not presence.exists(folder / path):
             raise SpecError(f"link: there is no {path} in {folder}: mend the path")
         if around := next((each for each in spec.link if path.startswith(f"{each}/")), None):
             raise SpecError(f"link: {path} lies in {around}, which is joined in whole: leave {path} out")

@@ -316,6 +316,29 @@ def test_a_missing_script_names_the_one_that_is_meant(tmp_path: Path) -> None:
     assert any(f"there is no {tmp_path}/gone.py on this machine" in note for note in made.warnings)
 
 
+def test_words_that_no_file_can_be_named_by_are_arguments(tmp_path: Path) -> None:
+    (tmp_path / "train.py").touch()
+    words = ["python", "train.py", "--prompt", "a" * 300, "nul\\tab"]
+    assert drafts.prepare(drafts.from_words(words, tmp_path), NOWHERE).spec.command == tuple(words)
+    assert "there is no" in refusal(tmp_path, f"command: [python, {'a' * 300}.py]\ncode: .\n")
+    assert "there is no" in refusal(tmp_path, f"command: [python, train.py]\nlink: [{'a' * 300}]\ncode: .\n")
+
+
+def test_what_lies_beside_the_folder_does_not_travel(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    code = tmp_path / "code"
+    (code / "sub").mkdir(parents=True)
+    for path in (code / "train.py", tmp_path / "train.py"):
+        path.touch()
+    told = refusal(code, "command: [python, ../train.py]\ncode: .\n")
+    assert "../train.py is outside of" in told
+    assert "yardignore" not in told
+    made = prepare(code, "command: [python, sub/../train.py, --data, ../data, --out, ../none]\ncode: .\n")
+    assert [note for note in made.warnings if "outside" in note] == [
+        "../data is outside of the folder that travels: if the job reads it, give its whole path"
+    ]
+
+
 def test_a_python_without_torch_is_said_with_the_command_that_mends_it(tmp_path: Path) -> None:
     venv = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True)
