@@ -9,6 +9,7 @@ from typing import Final
 
 _FICLONE: Final = 0x40049409
 _CHUNK: Final = 2**20
+_ZEROS: Final = memoryview(bytes(_CHUNK))
 
 
 def second_name(descriptor: int, target: Path) -> None:
@@ -22,14 +23,20 @@ def second_name(descriptor: int, target: Path) -> None:
 
 
 def copy(descriptor: int, target: Path, size: int) -> None:
-    """Copy an open file's first `size` bytes to a new file, sharing its blocks where the file system can."""
+    """Copy an open file's first `size` bytes to a new file, sharing its blocks where the file system can.
+
+    Holes stay holes: an LMDB of a gigabyte may be a terabyte long.
+    """
     out = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     try:
         try:
             fcntl.ioctl(out, _FICLONE, descriptor)
         except OSError:
             for chunk in read_chunks(descriptor, size):
-                _write_all(out, chunk)
+                if chunk == _ZEROS[: len(chunk)]:
+                    os.lseek(out, len(chunk), os.SEEK_CUR)
+                else:
+                    _write_all(out, chunk)
         os.ftruncate(out, size)
     finally:
         os.close(out)
