@@ -13,17 +13,9 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
 SCRIPT = Path(__file__).parent / "scripts" / "mlflow_stores.py"
 
 
-@pytest.mark.parametrize(
-    "live",
-    [
-        pytest.param(False, marks=pytest.mark.proves("mlflow", "metrics", "outputs"), id="snapshot"),
-        pytest.param(True, marks=pytest.mark.proves("mlflow", "live"), id="live"),
-    ],
-)
-def test_every_point_in_a_database_of_the_users_is_shown_and_nobody_elses(
-    user: User, by_hand: ByHand, live: bool
-) -> None:
-    """One beside the script, one that others write to, and a store of files."""
+@pytest.mark.proves("mlflow", "metrics", "outputs")
+def test_every_point_in_a_database_of_the_users_is_shown_and_nobody_elses(user: User, by_hand: ByHand) -> None:
+    """One beside the script, one that others write to, and a store of files; `test_trackers.py` has them live."""
     go, team = user.folder / "go", user.folder.parent / "team"
     team.mkdir()
     shared = f"sqlite:///{team}/mlflow.db"
@@ -32,7 +24,6 @@ def test_every_point_in_a_database_of_the_users_is_shown_and_nobody_elses(
     with by_hand.running(team, SCRIPT, str(go), shared):
         job = user.submit(
             *("python", user.copy(SCRIPT), str(go), *stores),
-            live=live,
             launcher="python",
             resources={"gpus": 0},
             env={"MLFLOW_ALLOW_FILE_STORE": "true"},
@@ -46,5 +37,4 @@ def test_every_point_in_a_database_of_the_users_is_shown_and_nobody_elses(
     found = {name.rpartition("/")[2]: points for name, points in curves(user, job).items()}
     assert found == wanted
     assert len(found) == 3
-    if not live:
-        user.written(job, r"own\.db")
+    user.written(job, r"own\.db")

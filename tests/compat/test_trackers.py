@@ -239,14 +239,19 @@ def words(points: list[Any]) -> list[str]:
 @pytest.mark.proves("mlflow", "live")
 @pytest.mark.proves("wandb", "live")
 @pytest.mark.proves("trackio", "live")
-def test_in_the_users_own_folder_and_with_the_worker_killed_nothing_is_lost_or_doubled(user: User) -> None:
-    """A file of an earlier job in the folder is none of this one's."""
+def test_in_the_users_own_folder_and_with_the_worker_killed_nothing_is_lost_or_doubled(
+    user: User, by_hand: ByHand
+) -> None:
+    """A file of an earlier job in the folder is none of this one's, nor is another run in its user's database."""
     old = user.folder / "shared" / "events.out.tfevents.1700000000.elsewhere.1.0"
     old.parent.mkdir()
     old.write_bytes(events.file([events.scalar("loss", 1.0, 1)]))
-    go = user.folder / "go"
+    go, team = user.folder / "go", user.folder.parent / "team"
+    team.mkdir()
+    stores = [f"sqlite:///{team}/mlflow.db", "sqlite:///own.db", f"file://{team}/runs"]
+    by_hand(team, SCRIPTS / user.copy(SCRIPTS / "mlflow_stores.py"), str(team), stores[0], load=["mlflow"])
     script = user.copy(SCRIPTS / "log_on_ranks.py")
-    job = user.submit("python", script, str(go), live=True, env=OFFLINE, resources={"gpus": 2})
+    job = user.submit("python", script, str(go), *stores, live=True, env=OFFLINE, resources={"gpus": 2})
     for points in (20, 40):
         wait.until(partial(enough, user, job, points), seconds=120, what=f"{points} points")
         user.yard.kill("worker")
@@ -254,17 +259,24 @@ def test_in_the_users_own_folder_and_with_the_worker_killed_nothing_is_lost_or_d
     user.succeeds(job)
     found = user.yard.client.metrics(job.id, max_points=MAX_POINTS).series
     made = [int((user.folder / f"steps-{rank}").read_text()) for rank in range(2)]
-    values = {(each.name, each.rank): [(step, value) for step, _, value in each.points] for each in found}
+    values = {(last(each.name), each.rank): [(step, value) for step, _, value in each.points] for each in found}
     assert values == {
         ("loss", 0): [(step, float(step)) for step in range(made[0])],
         ("loss", 1): [(step, 1e6 + step) for step in range(made[1])],
         **{(name, 0): [(step, float(step)) for step in range(made[0])] for name in ("wb", "tr", "ml")},
+        **{(f"ml-{number}", 0): [(step, float(step)) for step in range(20)] for number in range(3)},
     }
+    assert len(found) == len(values)
+
+
+def last(name: str) -> str:
+    """A curve's own name, without that of its run."""
+    return name.rpartition("/")[2]
 
 
 def enough(user: User, job: Job, points: int) -> bool:
-    """Whether all of a job's curves have so many points."""
-    series = user.yard.client.metrics(job.id).series
+    """Whether all curves of a job that goes on have so many points."""
+    series = [each for each in user.yard.client.metrics(job.id).series if "ml-" not in each.name]
     return len(series) == 5 and all(len(each.points) >= points for each in series)
 
 

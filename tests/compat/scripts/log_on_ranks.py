@@ -1,4 +1,7 @@
-"""Every rank logs to one folder, rank 0 elsewhere as well; they go on while the file that they are given is missing."""
+"""Every rank logs to one folder, rank 0 elsewhere as well; they go on while the file that they are given is missing.
+
+What else it is given are MLflow stores, to which rank 0 logs twenty steps at first.
+"""
 
 import os
 import sys
@@ -12,9 +15,13 @@ if __name__ == "__main__":
     run = None
     if rank == 0:
         import mlflow
+        import mlflow_stores
         import trackio
         import wandb
 
+        store = mlflow.get_tracking_uri()
+        mlflow_stores.log("/", sys.argv[2:])
+        mlflow.set_tracking_uri(store)
         run = wandb.init(project="p")
         trackio.init(project="p")
         mlflow.start_run()

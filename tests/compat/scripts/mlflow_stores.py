@@ -6,8 +6,9 @@ from pathlib import Path
 
 import mlflow
 
-if __name__ == "__main__":
-    go, *stores = sys.argv[1:]
+
+def log(go, stores):
+    """The number of steps in each store."""
     steps = []
     for number, store in enumerate(stores):
         mlflow.set_tracking_uri(store)
@@ -18,4 +19,8 @@ if __name__ == "__main__":
                 step += 1
                 time.sleep(0.01)
         steps.append(step)
-    print("steps", *steps)
+    return steps
+
+
+if __name__ == "__main__":
+    print("steps", *log(sys.argv[1], sys.argv[2:]))
