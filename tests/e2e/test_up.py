@@ -186,7 +186,7 @@ def test_root_starts_a_stack_and_others_run_jobs_as_themselves(open_tmp: Path) -
         assert "Permission denied" in done.stdout
 
 
-#: Counts on from its newest checkpoint, one each 0.1 s, until the file that its argument names is there.
+#: Counts on from its newest checkpoint, one each 0.5 s, until the file that its argument names is there.
 RESUMES = """
 import pathlib, sys, time
 import torchyard
@@ -199,7 +199,7 @@ while not pathlib.Path(sys.argv[1]).exists():
     with torchyard.checkpoint(step=step) as folder:
         (folder / "step").write_text(str(step))
     step += 1
-    time.sleep(0.1)
+    time.sleep(0.5)
 print("done", flush=True)
 """
 
