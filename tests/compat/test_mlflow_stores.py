@@ -15,7 +15,7 @@ SCRIPT = Path(__file__).parent / "scripts" / "mlflow_stores.py"
 
 @pytest.mark.proves("mlflow", "metrics", "outputs")
 def test_every_point_in_a_database_of_the_users_is_shown_and_nobody_elses(user: User, by_hand: ByHand) -> None:
-    """One beside the script, one that others write to, and a store of files; `test_trackers.py` has them live."""
+    """One that others write to, one beside the script, and files; `test_trackers.py` has the last two live."""
     go, team = user.folder / "go", user.folder.parent / "team"
     team.mkdir()
     shared = f"sqlite:///{team}/mlflow.db"
