@@ -5,7 +5,7 @@ the client's If-None-Match.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from sqlalchemy import select
 
@@ -30,6 +30,12 @@ def find_owner(db: Database, caller: Caller, ref: str) -> JobOwner:
     """Return the id of a job, and what decides who may read it."""
     with db.read() as tx:
         return versions.owner(tx, ref, caller)
+
+
+def find_ids(db: Database, caller: Caller, refs: Iterable[str]) -> list[JobId]:
+    """Return the ids of jobs, in one transaction; ``not-found`` if the caller may not read one of them."""
+    with db.read() as tx:
+        return [versions.owner(tx, ref, caller).id for ref in refs]
 
 
 def is_over(db: Database, caller: Caller, ref: str) -> bool:

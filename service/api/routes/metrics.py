@@ -151,7 +151,7 @@ def _ids(ctx: Context, caller: Caller, jobs: str) -> list[JobId]:
     refs = [ref for ref in dict.fromkeys(map(str.strip, jobs.split(","))) if ref]
     if len(refs) > MAX_JOBS:
         raise _too_many("jobs", len(refs), MAX_JOBS)
-    return [queries.find_owner(ctx.db, caller, ref).id for ref in refs]
+    return queries.find_ids(ctx.db, caller, refs)
 
 
 def _wanted(names: list[str], most: int) -> frozenset[str]:
