@@ -41,7 +41,7 @@ class DataSets:
     def begin(self, seed: int, epoch: int) -> None:
         """Fix what chance does to the training samples in an epoch: call it before the loader is made.
 
-        The set itself may draw (`Augmented` does): it then has a `begin` as well.
+        The set itself may draw (`AugmentedDataset` does): it then has a `begin` as well.
         """
         if hasattr(self.train, "begin"):
             self.train.begin(seed, epoch)
