@@ -4,14 +4,13 @@ import asyncio
 import logging
 from typing import Any, Final
 
-from sqlalchemy.exc import SQLAlchemyError
 from starlette.concurrency import run_in_threadpool
 from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.api.auth import known_caller
 from service.context import Context
-from service.errors import DatabaseBusyError
+from service.db.engine import DATABASE_ERRORS
 from service.identity import audit, refusals
 from service.identity.audit import AuditedRequest
 from service.identity.refusals import Refusal, Refusals
@@ -141,7 +140,7 @@ class Audited:
                 await self._refuse(scope, request, status)
             elif status < 300 and not request.recorded and _action(scope) in RECORDED_HERE:
                 await run_in_threadpool(self._store, _user(scope), request, _subject(scope))
-        except (SQLAlchemyError, DatabaseBusyError):
+        except DATABASE_ERRORS:
             _logger.exception("the audit lacks %s %s of %s", scope["method"], scope["path"][:MAX_SUBJECT], _user(scope))
 
     def _refuse_later(self, scope: Scope, request: AuditedRequest, status: int) -> None:
@@ -153,7 +152,7 @@ class Audited:
     async def _refuse_hidden(self, scope: Scope, request: AuditedRequest, status: int) -> None:
         try:
             await self._refuse(scope, request, status)
-        except (SQLAlchemyError, DatabaseBusyError):
+        except DATABASE_ERRORS:
             _logger.exception("the audit lacks a refused %s of %s", request.action(), _user(scope))
 
     async def _refuse(self, scope: Scope, request: AuditedRequest, status: int) -> None:

@@ -18,7 +18,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from service.api import problems
 from service.context import Context
-from service.errors import DatabaseBusyError, ProblemError, of_database
+from service.db.engine import DATABASE_ERRORS
+from service.errors import ProblemError, of_database
 from service.identity import audit, refusals, unix_sign_in
 from service.identity.audit import AuditedRequest
 from service.identity.callers import Tokens
@@ -76,7 +77,7 @@ class SignInHandler:
 
     def _record(self, error: ProblemError, uid: int) -> None:
         refusal = Refusal("", f"uid {uid}", "session.open", "", kinds.KINDS[error.kind].status)
-        with suppress(SQLAlchemyError, DatabaseBusyError):
+        with suppress(*DATABASE_ERRORS):
             refusals.store(self.context.db, self.refused.note(refusal), self.context.now_us())
 
 

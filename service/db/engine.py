@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.exc import SQLAlchemyError
 
 from service.db import stored_bytes
 from service.db.unit_of_work import UnitOfWork
@@ -16,6 +17,8 @@ from torchyard.ids import now_us
 
 #: Seconds that a transaction waits for others at most: a client hears within five that it should come again.
 WAIT_S = 4.0
+#: What is raised where a transaction cannot be had, or made: by the database, or while this process waits for a writer.
+DATABASE_ERRORS = (SQLAlchemyError, DatabaseBusyError)
 
 
 class Database:

@@ -9,12 +9,10 @@ from dataclasses import dataclass, field
 
 from cachetools import TTLCache
 from sqlalchemy import Connection, and_, bindparam, func, or_, select, update
-from sqlalchemy.exc import SQLAlchemyError
 
-from service.db.engine import Database
+from service.db.engine import DATABASE_ERRORS, Database
 from service.db.models import Project, ProjectMember, Token, User
 from service.db.records.record import Record
-from service.errors import DatabaseBusyError
 from torchyard.api import Role, Visibility
 
 PREFIX = "ty_"
@@ -192,7 +190,7 @@ class Tokens:
         try:
             with self._db.write() as tx:
                 tx.execute(update(Token).where(Token.id == token.id).values(last_used_us=now_us))
-        except (SQLAlchemyError, DatabaseBusyError) as error:
+        except DATABASE_ERRORS as error:
             _log.warning("it is not noted that a token is used: %s", error)
 
     def _entry(self, token: _ValidToken, projects: Sequence[_ReachedProject]) -> _KnownCaller:
