@@ -45,6 +45,7 @@ def test_browser_that_prefers_chinese_gets_it_and_reads_why_a_job_waits_or_runs(
     why = chinese.get_by_role("region", name="原因")
     chinese.get_by_role("table").get_by_role("link", name="waiter").click()
     expect(why).to_contain_text(f"作业 {waiter['number']} 排在第 1 位")
+    expect(chinese.locator(".facts")).to_contain_text("普通")
     expect(why).to_contain_text("作业需要 1 个")
     expect(why).to_contain_text(f"其余被作业 {holder['number']}")
     why.get_by_role("link").filter(has_text="holder").click()

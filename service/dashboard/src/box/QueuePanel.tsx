@@ -6,6 +6,7 @@ import { useState } from "react";
 import { useQueue } from "../api/box";
 import type { QueueEntry } from "../api/types";
 import { sentence, UNKNOWN } from "../lib/format";
+import { priorityLabel } from "../lib/priorities";
 import { reasonWords } from "../lib/reasons";
 import { counted } from "../lib/resources";
 import { withoutTime } from "../lib/waiting";
@@ -40,7 +41,7 @@ export function QueuePanel() {
                 ? <Link to="/jobs/$jobId" params={{ jobId: String(entry.number) }}>{entry.number} {entry.name}</Link>
                 : `${entry.number} ${entry.name}`}
               <span className="faint"> {entry.user} · {counted(entry.gpus, resource)}
-                {entry.priority !== "normal" && ` · ${entry.priority}`}
+                {entry.priority !== "normal" && ` · ${priorityLabel(entry.priority)}`}
               </span>
               <p className="soft"><Message text={t`${{ reason: sentence(reasonOf(entry)) }}.`} now={now} /></p>
               {entry.expected_start_at != null && (

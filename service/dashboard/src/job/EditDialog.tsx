@@ -6,6 +6,7 @@ import { useEdit } from "../api/jobs";
 import { mayAdminister, useSettings } from "../api/session";
 import type { Job } from "../api/types";
 import { editsBetween, textsOf } from "../lib/edits";
+import { priorityLabel } from "../lib/priorities";
 import { prioritiesOf } from "../lib/rights";
 import { Dialog } from "../ui/Dialog";
 import { Field } from "../ui/Field";
@@ -39,7 +40,7 @@ export function EditDialog({ job, onClose }: { job: Job; onClose: () => void }) 
       <div className="field-pair">
         <Select
           label={t`Priority`}
-          options={[...new Set([...allowed, before.priority])].map((key) => ({ key, label: key }))}
+          options={[...new Set([...allowed, before.priority])].map((key) => ({ key, label: priorityLabel(key) }))}
           error={fields.priority}
           value={texts.priority}
           onChange={(priority) => setTexts({ ...texts, priority })}

@@ -7,6 +7,7 @@ import { useSweep } from "../api/sweeps";
 import type { Job } from "../api/types";
 import { bytes, metric } from "../lib/format";
 import { headline } from "../lib/headline";
+import { priorityLabel } from "../lib/priorities";
 import { counted, type Resource, resourceOf } from "../lib/resources";
 import { keptUntil } from "../lib/states";
 import { duration, secondsBetween } from "../lib/time";
@@ -40,7 +41,7 @@ function Facts({ job }: { job: Job }) {
     <dl className="facts">
       <Fact name={t`User`}>{job.user}</Fact>
       <Fact name={t`Project`}><Link to="/" search={{ project: job.project }}>{job.project}</Link></Fact>
-      <Fact name={t`Priority`}>{job.priority}</Fact>
+      <Fact name={t`Priority`}>{priorityLabel(job.priority)}</Fact>
       <Fact name={job.devices.length > 0 ? t`Runs on` : t`Asks for`}>{devicesOf(job, useResource())}</Fact>
       <Fact name={t`Submitted`}><Time at={job.created_at} /></Fact>
       <Ran job={job} />

@@ -6,6 +6,7 @@ import { mayAdminister, useSettings } from "../api/session";
 import { ACTS, useBulk } from "../api/table";
 import type { Job } from "../api/types";
 import { words } from "../lib/bulk";
+import { priorityLabel } from "../lib/priorities";
 import { mayChange, prioritiesOf } from "../lib/rights";
 import { actionsFor, isFinal } from "../lib/states";
 import { Dialog } from "../ui/Dialog";
@@ -74,11 +75,11 @@ export function BulkBar({ jobs, onClear }: { jobs: readonly Job[]; onClear: () =
             onChange={({ target }) => {
               const priority = priorities.find((one) => one === target.value);
               if (priority === undefined) return;
-              void run(alive, ACTS.priority(priority), t`now ${priority}`, ACTS.restore("priority"));
+              void run(alive, ACTS.priority(priority), t`now ${{ priority: priorityLabel(priority) }}`, ACTS.restore("priority"));
             }}
           >
             <option value=""><Trans>Priority…</Trans></option>
-            {priorities.map((one) => <option key={one} value={one}>{one}</option>)}
+            {priorities.map((one) => <option key={one} value={one}>{priorityLabel(one)}</option>)}
           </select>
         )}
         {jobs.length > 1 && (

@@ -7,6 +7,7 @@ import type { Column } from "../lib/columns";
 import { metric } from "../lib/format";
 import { headline } from "../lib/headline";
 import type { Key } from "../lib/jobQuery";
+import { priorityLabel } from "../lib/priorities";
 import type { Section } from "../lib/sections";
 import { age, duration, secondsBetween } from "../lib/time";
 import { StateChip } from "../ui/StateChip";
@@ -77,7 +78,7 @@ const CELLS: Record<Column, Cell> = {
   tags: ({ tags }, _, onFilter) => tags.map((tag) => (
     <FilterWord key={tag} tag label={tag} title={t`Jobs with tag ${tag}`} onClick={() => onFilter("tag", tag)} />
   )),
-  priority: ({ priority }) => priority,
+  priority: ({ priority }) => priorityLabel(priority),
   resources: ({ gpus }) => gpus,
   progress: ({ progress, state }) => progress !== null && <Track progress={progress} moving={state === "running"} />,
   latest: ({ latest }) => headline(latest).map(([name, value]) => (

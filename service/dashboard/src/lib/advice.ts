@@ -3,6 +3,7 @@ import { t } from "@lingui/core/macro";
 
 import type { Alternative } from "../api/types";
 import { list } from "./format";
+import { priorityLabel } from "./priorities";
 import { duration } from "./time";
 
 /** Advice on where a job of several nodes runs best. */
@@ -41,7 +42,7 @@ type Changed = (value: unknown, devices: Devices, change: Alternative["change"])
 /** Words for a change, by the field that it changes. */
 export const CHANGES: Readonly<Record<string, Changed>> = {
   held: () => t`if it is released`,
-  priority: (value) => t`with priority ${{ value: String(value) }}`,
+  priority: (value) => t`with priority ${{ value: priorityLabel(String(value)) }}`,
   time_limit: (value) => t`with a time limit of ${{ limit: duration(Number(value)) }}`,
   preemptible: (value) => (value === null
     ? t`if it may be stopped for others once it has a checkpoint`
