@@ -14,6 +14,7 @@ import { createRoot } from "react-dom/client";
 
 import { ApiError, isUnauthorized } from "./api/client";
 import { SETTINGS_KEY } from "./api/session";
+import { learnAdvice } from "./lib/failure";
 import { i18n } from "./lib/i18n";
 import { noteFailedStyles } from "./lib/load";
 import { router } from "./router";
@@ -37,6 +38,8 @@ const queries = new QueryClient({
 
 noteFailedStyles(document);
 document.documentElement.lang = i18n.locale;
+// Here, where it waits for nothing that waits for this: what is loaded needs the modules that this page begins with.
+if (i18n.locale !== "en") await learnAdvice();
 const root = document.getElementById("root");
 if (root === null) throw new Error("index.html has no element #root");
 createRoot(root).render(

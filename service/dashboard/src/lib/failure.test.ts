@@ -1,6 +1,8 @@
 import { expect, it } from "vitest";
 
-import { failureSentence, failureWords } from "./failure";
+import { failureSentence, failureWords, learnAdvice } from "./failure";
+
+await learnAdvice();
 
 const FRAMES = "Traceback (most recent call last):\n  File \"train.py\", line 3, in <module>\n    main()\n";
 
@@ -64,4 +66,10 @@ it("tells a failure in one sentence", () => {
     .toBe("rank 0 was killed by SIGSEGV: a crash in native code");
   expect(sentence({ cause: "hung", params: { told: "advice" } })).toContain("made no step any more");
   expect(sentence({ cause: "crash" })).toBeNull();
+});
+
+it("leaves advice to the service in English", () => {
+  const error = { cause: "crash", params: { told: "advice" }, message: "a crash", traceback: null, rank: 0, exit_code: 1 };
+  expect(failureWords(error, "en")).toEqual({ headline: "a crash", how: null, advice: null });
+  expect(failureWords(error, "zh-CN").headline).toBe("a crash in native code");
 });

@@ -2,7 +2,16 @@ import { i18n } from "@lingui/core";
 import { t } from "@lingui/core/macro";
 
 import type { JobError } from "../api/types";
-import { adviceOn, failureAdvice } from "./failureAdvice";
+import type { adviceOn } from "./failureAdvice";
+import { retried } from "./load";
+
+let advise: typeof adviceOn = () => null;
+
+/** Loads what is advised, for those who do not read it in the service's own English: the first view does without. */
+export async function learnAdvice(): Promise<void> {
+  const found = await retried(() => import("./failureAdvice")).catch(() => null);
+  if (found !== null) advise = found.adviceOn;
+}
 
 type Failure = Pick<JobError, "message" | "traceback" | "cause" | "params" | "rank" | "exit_code">;
 
@@ -25,7 +34,7 @@ const ENDED = /^((?:rank \d+|the launcher|exited|killed)[^:]*): (.+)$/s;
 /** A failure in the chosen language; in the service's own words in English, and where there are no others. */
 export function failureWords(error: Failure, locale = i18n.locale): FailureWords {
   const raised = raisedLine(error.traceback ?? "");
-  const advice = failureAdvice(error, locale);
+  const advice = locale === "en" ? null : advise(error);
   const how = locale === "en" ? null : howWords(error);
   if (raised !== null) return withException(error, raised, how, advice);
   if (advice !== null && error.params.told === "advice") return { headline: advice, how: null, advice: null };
@@ -40,7 +49,7 @@ function withException({ message }: Failure, raised: string, how: string | null,
 
 /** A failure as one sentence in the chosen language; null for an older one, which only the service has words for. */
 export function failureSentence(error: Failure): string | null {
-  const advice = adviceOn(error);
+  const advice = advise(error);
   const how = howWords(error);
   if (how === null) return error.params.told === "advice" ? advice : null;
   const { own } = error.params;

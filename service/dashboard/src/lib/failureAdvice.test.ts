@@ -1,9 +1,9 @@
 import { expect, it } from "vitest";
 
 import openapi from "../../../../openapi.json";
-import { ADVICE, failureAdvice } from "./failureAdvice";
+import { ADVICE, adviceOn } from "./failureAdvice";
 
-const advice = (cause: string, params = {}, locale = "zh-CN") => failureAdvice({ cause, params }, locale);
+const advice = (cause: string, params = {}) => adviceOn({ cause, params });
 
 it("knows every cause that the service has", () => {
   expect(openapi.components.schemas.JobError.properties.cause["x-extensible-enum"].filter((one) => !(one in ADVICE))).toEqual([]);
@@ -25,8 +25,7 @@ it("names the file or the module", () => {
   expect(advice("address-in-use", { taken: true })).not.toBe(advice("address-in-use"));
 });
 
-it("leaves to the service what is not known, and English", () => {
+it("leaves to the service what is not known", () => {
   expect(advice("exit")).toBeNull();
   expect(advice("toString")).toBeNull();
-  expect(advice("crash", {}, "en")).toBeNull();
 });

@@ -1,4 +1,3 @@
-import { i18n } from "@lingui/core";
 import { t } from "@lingui/core/macro";
 
 import type { JobError } from "../api/types";
@@ -59,11 +58,6 @@ export const ADVICE: Readonly<Record<string, string | ((params: Params) => strin
   "code-error": t`an error in the code: the traceback shows the line`,
   "bus-error": t`often a full /dev/shm: lower \`num_workers\``,
 };
-
-/** What to do about a failure in the chosen language; null in English, and where that is not known. */
-export function failureAdvice(error: Pick<JobError, "cause" | "params">, locale = i18n.locale): string | null {
-  return locale === "en" ? null : adviceOn(error);
-}
 
 /** What to do about a failure; null where that is not known. */
 export function adviceOn({ cause, params }: Pick<JobError, "cause" | "params">): string | null {

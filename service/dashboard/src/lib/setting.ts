@@ -1,10 +1,10 @@
-const UNITS = [["d", 86_400], ["h", 3_600], ["m", 60]] as const;
+import { wholeUnit } from "./time";
 
 /** Seconds as one writes them in a setting: `7d`, `90s`. */
 export function setting(seconds: number | string): string {
   if (typeof seconds === "string") return seconds;
-  const [unit, size] = UNITS.find(([, each]) => seconds > 0 && seconds % each === 0) ?? ["s", 1];
-  return `${seconds / size}${unit}`;
+  const [unit, size] = wholeUnit(seconds);
+  return `${seconds / size}${unit.charAt(0)}`;
 }
 
 const SIZES = [["TiB", 2 ** 40], ["GiB", 2 ** 30], ["MiB", 2 ** 20]] as const;

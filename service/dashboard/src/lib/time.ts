@@ -71,9 +71,14 @@ export function duration(seconds: number): string {
 
 const WHOLE = [["day", 86_400], ["hour", 3_600], ["minute", 60]] as const;
 
+/** The largest unit of which so many seconds are a whole number, and its seconds. */
+export function wholeUnit(seconds: number): readonly [Unit, number] {
+  return WHOLE.find(([, each]) => seconds > 0 && seconds % each === 0) ?? ["second", 1];
+}
+
 /** Seconds exactly, in the largest unit of which they are whole: `7d`, `90s`. */
 export function exactDuration(seconds: number): string {
-  const [unit, size] = WHOLE.find(([, each]) => seconds > 0 && seconds % each === 0) ?? ["second", 1];
+  const [unit, size] = wholeUnit(seconds);
   return amount(seconds / size, unit);
 }
 
