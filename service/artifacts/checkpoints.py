@@ -128,7 +128,7 @@ def _insert(tx: Connection, attempt: AttemptIdentity, message: CheckpointReport,
             created_us=message.created_us,
         )
     )
-    tx.execute(update(Job).where(Job.id == attempt.job_id).values(unsaved=None))
+    tx.execute(update(Job).where(Job.id == attempt.job_id).values(unsaved=None, unsaved_parts=None))
     _tell(tx, attempt, checkpoint_id, message.step, f"checkpoint of step {message.step} written", now, done="written")
     return CheckpointRecord.one(tx.execute(select(Checkpoint.__table__).where(Checkpoint.id == checkpoint_id)))
 

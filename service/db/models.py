@@ -350,8 +350,11 @@ class Job(Base):
     carry_from: Mapped[JobId | None]
     #: Why the job is not, or would not be, resumed exactly.
     inexact: Mapped[str | None]
+    #: What that is made of (`torchyard.wire.Clause`); NULL where no part has a code, as of an older worker.
+    inexact_parts: Mapped[list[Any] | None] = mapped_column(JSON(none_as_null=True))
     #: Why its newest checkpoint could not be written; None once one was.
     unsaved: Mapped[str | None]
+    unsaved_parts: Mapped[list[Any] | None] = mapped_column(JSON(none_as_null=True))
     #: Public links to it count that were made with this number.
     link_serial: Mapped[int] = mapped_column(default=0, server_default=text("0"))
     #: When the last of them expires; None: there are none.

@@ -120,7 +120,9 @@ def job(
         parameters=row.parameters,
         discarded_at=moment_or_none(row.discarded_us),
         inexact=row.inexact,
+        inexact_parts=row.inexact_parts or [],
         unsaved=row.unsaved,
+        unsaved_parts=row.unsaved_parts or [],
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from torchyard.states import STOP_PRECEDENCE, StopReason
 from torchyard.wire import RankExit, Result, ResultKind
@@ -43,7 +44,7 @@ def merge(members: Sequence[MemberResult]) -> Result:
             "stopped_at_step": next(
                 (s for member in members if (s := member.result.stopped_at_step) is not None), None
             ),
-            "unsaved": next((words for member in members if (words := member.result.unsaved) is not None), None),
+            **_unsaved(members),
             "terminated": any(member.result.terminated for member in members),
             "ranks": sorted((one for member in members for one in _exits(member)), key=lambda one: one.rank),
             "started_us": _started(members),
@@ -57,6 +58,11 @@ def merge(members: Sequence[MemberResult]) -> Result:
             "dropped_records": sum(member.result.dropped_records for member in members),
         }
     )
+
+
+def _unsaved(members: Sequence[MemberResult]) -> dict[str, Any]:
+    first = next((member.result for member in members if member.result.unsaved is not None), members[0].result)
+    return {"unsaved": first.unsaved, "unsaved_parts": first.unsaved_parts}
 
 
 #: What counts as the cause first.

@@ -1,6 +1,7 @@
 """Notes of the in-job part to the owner: that it is not resumed exactly, that a checkpoint could not be written."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from sqlalchemy import Connection, func, select
 
@@ -28,9 +29,9 @@ def _inexact(tx: Connection, job: JobRecord, attempt: AttemptRecord, note: JobNo
     if job.inexact == note.text:
         return
     how = "could not be resumed exactly" if attempt.resumed_from_step is None else "is not resumed exactly"
-    data = {"step": note.step, "text": note.text, "resumed": attempt.resumed_from_step is not None}
+    data = {**_data(note), "resumed": attempt.resumed_from_step is not None}
     told = Note(kind=note.kind, message=f"{how}: {note.text}", data=data)
-    change_job(tx, job.id, told, now, inexact=note.text)
+    change_job(tx, job.id, told, now, inexact=note.text, inexact_parts=_parts(note) or None)
 
 
 def _unsaved(tx: Connection, job: JobRecord, note: JobNote, now: int) -> None:
@@ -38,6 +39,13 @@ def _unsaved(tx: Connection, job: JobRecord, note: JobNote, now: int) -> None:
     if job.unsaved == note.text or (newest is not None and 0 < note.step < newest):
         return
     which = f"no checkpoint of step {note.step}" if note.step else "no checkpoint"
-    data = {"step": note.step, "text": note.text}
-    told = Note(kind=note.kind, message=f"{which}, the training goes on: {note.text}", data=data)
-    change_job(tx, job.id, told, now, unsaved=note.text)
+    told = Note(kind=note.kind, message=f"{which}, the training goes on: {note.text}", data=_data(note))
+    change_job(tx, job.id, told, now, unsaved=note.text, unsaved_parts=_parts(note) or None)
+
+
+def _data(note: JobNote) -> dict[str, Any]:
+    return {"step": note.step, "text": note.text, "parts": _parts(note)}
+
+
+def _parts(note: JobNote) -> list[dict[str, Any]]:
+    return [each.model_dump(mode="json") for each in note.parts]

@@ -7,8 +7,9 @@ from typing import Any
 from torchyard.api import JobError
 from torchyard.failures import fingerprints, recognition
 from torchyard.failures.fingerprints import Blame
+from torchyard.injob.reasons import CheckpointReason
 from torchyard.states import STOP_PRECEDENCE, AttemptState, JobState, StopReason
-from torchyard.wire import Result, ResultKind
+from torchyard.wire import Clause, Result, ResultKind
 
 #: A launcher that dies so often before the job's first instruction is broken: more tries would not end.
 MAX_LOST_STARTS = 3
@@ -212,16 +213,27 @@ def _at_step(result: Result) -> str:
     """Say what was saved at the stop, as far as it is known."""
     if result.stopped_at_step is not None:
         return f" after a checkpoint at step {result.stopped_at_step}"
+    lost = _unsaved(result)
+    return f"; nothing was saved, because {'; '.join(each.message for each in lost)}" if lost else ""
+
+
+def _unsaved(result: Result) -> list[Clause]:
+    """Return why nothing was saved at the stop, as far as it is known."""
+    if result.stopped_at_step is not None:
+        return []
     if result.unsaved is not None:
-        return f"; nothing was saved, because {result.unsaved}"
+        same = "; ".join(each.message for each in result.unsaved_parts) == result.unsaved
+        return result.unsaved_parts if same else [Clause(message=result.unsaved)]
     if result.kind is ResultKind.KILLED and result.started_us is not None and not result.terminated:
-        return "; nothing was saved, because no checkpoint was ready within its grace"
-    return ""
+        late = CheckpointReason("late")
+        return [Clause(message=late, code=late.code)]
+    return []
 
 
 def _saved(result: Result) -> dict[str, Any]:
     """Return what was saved at the stop, as details of an event."""
-    return {"saved": result.stopped_at_step, "at_step": _at_step(result)}
+    lost = [each.model_dump(mode="json") for each in _unsaved(result)]
+    return {"saved": result.stopped_at_step, "at_step": _at_step(result), "unsaved": lost}
 
 
 def _cancelled(result: Result, why: str) -> AttemptOutcome:

@@ -88,9 +88,9 @@ class Attempt:
             self._agent.send("PUT", f"blobs/{_hash(data)}", content=data)
         self._post("outputs", report)
 
-    def note(self, kind: wire.NoteKind, text: str, *, step: int = 0) -> None:
+    def note(self, kind: wire.NoteKind, text: str, *parts: wire.Clause, step: int = 0) -> None:
         """What the in-job part has to tell the owner."""
-        self._post("notes", wire.JobNotes(notes=[wire.JobNote(kind=kind, text=text, step=step)]))
+        self._post("notes", wire.JobNotes(notes=[wire.JobNote(kind=kind, text=text, step=step, parts=list(parts))]))
 
     def environment(self, environment: wire.Environment) -> None:
         """What is installed for it."""

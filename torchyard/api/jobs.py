@@ -11,7 +11,7 @@ from torchyard.quantities import Duration
 from torchyard.spec import Priority, Tag
 from torchyard.spec.base import NAME
 from torchyard.states import JobState, StopReason
-from torchyard.wire import DeviceKind
+from torchyard.wire import Clause, DeviceKind
 
 
 class ProgressSource(StrEnum):
@@ -188,8 +188,12 @@ class Job(Resource):
     """When its logs, metrics, checkpoints and outputs were taken away; null: they are kept."""
     inexact: str | None = None
     """Why it is not, or would not be, resumed exactly; null: nothing tells against it."""
+    inexact_parts: list[Clause] = []
+    """The same in sentences, if one of them has a code."""
     unsaved: str | None = None
     """Why its newest checkpoint could not be written; null once one was."""
+    unsaved_parts: list[Clause] = []
+    """The same in sentences, if one of them has a code."""
     place: int | None = None
     """Place in the queue, from 1; only lists in the order of the queue tell it."""
 

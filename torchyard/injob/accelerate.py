@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from torchyard.injob import adoption, checkpoints, control, layout, metrics, place
+from torchyard.injob.reasons import CheckpointReason
 
 #: The next state may take so much longer than the last.
 _MARGIN = 1.25
@@ -91,7 +92,7 @@ def follow(module: Any) -> None:
 
 def _give_up() -> None:
     """Leave as by the signal that a job gets which never looks; the launcher ends the other ranks."""
-    words = "its next save_state is not due within the grace: set a longer grace, or save more often"
+    words = CheckpointReason("save-late")
     place.say("stopped without a new state: " + words)
     checkpoints.note_unsaved(words)
     os.kill(os.getpid(), signal.SIGTERM)

@@ -137,8 +137,10 @@ class TrainingRun:
 
         In one that was not stopped: why it could not go on exactly.
         """
-        reasons = [] if self._saved is None else self._saved.inexact
-        return "; ".join([*reasons, *self._training.cursor.reasons]) or None
+        return "; ".join(self._reasons()) or None
+
+    def _reasons(self) -> list[str]:
+        return [*([] if self._saved is None else self._saved.inexact), *self._training.cursor.reasons]
 
     def _tell(self) -> None:
         """Say once what is not exact, as soon as it is known."""
@@ -150,7 +152,7 @@ class TrainingRun:
             place.say("resumed at step %d, but not exactly: %s" % (self._first_step, inexact))
         else:
             place.say("after a stop this training cannot go on exactly: %s" % inexact)
-        notes.write(notes.INEXACT, self.step, inexact)
+        notes.write(notes.INEXACT, self.step, self._reasons())
 
     @property
     def batch(self) -> int:

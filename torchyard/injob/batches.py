@@ -17,11 +17,12 @@ from torchyard.injob.counting import count, generators, has_order
 from torchyard.injob.cursor import Cursor
 from torchyard.injob.epoch import Epoch
 from torchyard.injob.passes import LoaderPass
+from torchyard.injob.reasons import CheckpointReason, known
 
 LAZY = "the sampler draws from the global random streams as it goes: give it its own generator"
 LAZY_AND_PASSES = "the sampler draws from its generator as it goes, and so do other passes through the loader"
-OTHER_BATCHES = "its batches are not those of the checkpoint (number of ranks or batch size): the epoch is begun anew"
-READ_AHEAD = "the loader reads one batch ahead, and its data set draws from the global random streams"
+OTHER_BATCHES = CheckpointReason("other-batches")
+READ_AHEAD = CheckpointReason("reads-ahead")
 
 
 class Batches(Cursor):
@@ -112,7 +113,7 @@ class Batches(Cursor):
             "begun": self._begun,
             "pace": [self._epoch.pace.first, self._epoch.pace.confirmed],
             "usual_end": None if self._epoch.ends.usual is None else list(self._epoch.ends.usual),
-            "inexact": self._epoch.reasons + flaws,
+            "inexact": [str(each) for each in self._epoch.reasons + flaws],
         }
 
     def load(self, states: Sequence[Any], random: dict[str, Any], *, other_ranks: bool) -> None:
@@ -133,13 +134,13 @@ class Batches(Cursor):
                 self._add(OTHER_BATCHES)
         goal.streams_then = random
         if goal.taken and not has_order(self._base):
-            self._add("the data set is an iterable: its first %d batches are read again and dropped" % goal.taken)
+            self._add(CheckpointReason("read-again", count=goal.taken))
         _set_states(self._generators, state["generators"])
 
     def _load_epoch(self, state: Mapping[str, Any], goal: LoaderPass) -> None:
         """Read a stored state; what checkpoints of older versions do not hold is taken to have been nothing."""
         for reason in state.get("inexact", ()):
-            self._epoch.add_reason(reason)
+            self._epoch.add_reason(known(reason))
         first, confirmed = state.get("pace", (None, False))
         self._epoch.pace = passes.BatchesPerStep(first, confirmed=confirmed)
         usual = state.get("usual_end")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from torchyard.injob import layout, place
+from torchyard.injob.reasons import CheckpointReason
 
 #: The first is due after this, and no two lie closer together.
 FIRST_S = 120.0
@@ -43,8 +44,4 @@ class Cadence:
         free, floor = status.f_bavail * status.f_frsize, int(os.environ.get(layout.DISK_FLOOR, FLOOR))
         if free - 2 * self._size >= floor:
             return None
-        return "%d MiB are free, of which %d MiB stay free, and it takes twice %d MiB" % (
-            free >> 20,
-            floor >> 20,
-            self._size >> 20,
-        )
+        return CheckpointReason("no-room", free=free >> 20, floor=floor >> 20, size=self._size >> 20)

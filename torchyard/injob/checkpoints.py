@@ -11,8 +11,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from torchyard.injob import collective, control, files, layout, numbers, place
+from torchyard.injob import collective, control, files, layout, numbers, place, reasons
 from torchyard.injob.exceptions import CheckpointError, EmptyCheckpointError, NoProcessGroupError, OtherRankError
+from torchyard.injob.reasons import CheckpointReason
 
 
 class CheckpointFolder:
@@ -148,7 +149,8 @@ def note_unsaved(reason: object) -> None:
     if attempt is None:
         return
     try:
-        files.write_json(attempt.path(layout.OUTCOME), {"unsaved": str(reason)})
+        why = reasons.of_error(reason)
+        files.write_json(attempt.path(layout.OUTCOME), {"unsaved": str(why), **reasons.parts([why])})
     except OSError as error:
         place.say("cannot write %s: %s" % (attempt.path(layout.OUTCOME), error))
 
@@ -165,7 +167,7 @@ def _write_manifest(folder: str, step: int, metrics: Mapping[str, Any]) -> int:
     if not listed and place.rank() == 0:
         raise EmptyCheckpointError
     if any(entry["path"] == layout.MANIFEST for entry in listed):
-        raise CheckpointError("%s is TorchYard's own file: choose another name" % layout.MANIFEST)
+        raise CheckpointError(CheckpointReason("own-file", name=layout.MANIFEST))
     values = {name: numbers.as_float(value) for name, value in metrics.items()}
     manifest = {
         "step": step,
@@ -183,7 +185,7 @@ def _sync_tree(folder: str) -> list[dict[str, Any]]:
         for name in names:
             path = os.path.join(parent, name)
             if os.path.islink(path):
-                raise CheckpointError("%s is a link: a checkpoint holds files, copy it" % path)
+                raise CheckpointError(CheckpointReason("a-link", path=path))
             files.fsync(path)
             listed.append({"path": os.path.relpath(path, folder), "size": os.path.getsize(path)})
         files.fsync(parent)

@@ -159,7 +159,7 @@ class Agreement:
             return True
         self._saved_at = now
         place.say("no checkpoint now: " + lacking)
-        notes.write(notes.CHECKPOINT_FAILED, 0, lacking)
+        notes.write(notes.CHECKPOINT_FAILED, 0, [lacking])
         return False
 
     def checkpoint_ended(self, *, committed: bool) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from torchyard.injob.reasons import CheckpointReason
+
 
 class Cursor:
     """The place in a loader that does not tell it, or in none: an epoch is begun anew."""
@@ -22,9 +24,7 @@ class Cursor:
         self._find: Callable[[], Any] = lambda: loader
         self._inexact: list[str] = []
         if loader is not None:
-            self._inexact.append(
-                "the loader is a %s, which does not tell its place: an epoch is begun anew" % type(loader).__name__
-            )
+            self._inexact.append(CheckpointReason("placeless", kind=type(loader).__name__))
 
     @property
     def reasons(self) -> list[str]:
@@ -75,9 +75,7 @@ class StatefulCursor(Cursor):
 
     def load(self, states: Sequence[Any], random: dict[str, Any], *, other_ranks: bool) -> None:  # noqa: ARG002
         if other_ranks and any(state != states[0] for state in states):
-            self._inexact.append(
-                "each of another number of ranks had its own place in the data: the epoch is begun anew"
-            )
+            self._inexact.append(CheckpointReason("other-places"))
         else:
             self._loader.load_state_dict(states[0])
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from torchyard.injob.reasons import CheckpointReason
+
 
 class InJobError(RuntimeError):
     """Base of everything that the in-job part raises."""
@@ -12,33 +14,31 @@ class CheckpointError(InJobError):
 
 
 class EmptyCheckpointError(CheckpointError):
-    """Nothing was written into the checkpoint folder: save your state inside the `with` block."""
+    """Nothing was written into the checkpoint folder."""
 
     def __init__(self) -> None:
-        super().__init__(type(self).__doc__)
+        super().__init__(CheckpointReason("empty"))
 
 
 class NoProcessGroupError(CheckpointError):
-    """Several ranks, but torch.distributed is not initialised: take checkpoints between init and destroy."""
+    """Several ranks, but torch.distributed is not initialised."""
 
     def __init__(self) -> None:
-        super().__init__(type(self).__doc__)
+        super().__init__(CheckpointReason("no-group"))
 
 
 class OtherRankError(CheckpointError):
-    """Another rank failed in this checkpoint, so it was not committed: see that rank's log."""
+    """Another rank failed in this checkpoint, so it was not committed."""
 
     def __init__(self) -> None:
-        super().__init__(type(self).__doc__)
+        super().__init__(CheckpointReason("other-rank"))
 
 
 class SeparateDisksError(CheckpointError):
-    """Ranks write a sharded checkpoint into one folder, but not all of them see that of rank 0: start them in a folder
-    that they share, or through the queue, which brings the files of several nodes together.
-    """
+    """Ranks write a sharded checkpoint into one folder, but not all of them see that of rank 0."""
 
     def __init__(self) -> None:
-        super().__init__(" ".join((type(self).__doc__ or "").split()))
+        super().__init__(CheckpointReason("separate-disks"))
 
 
 class AttachError(InJobError):

@@ -28,10 +28,11 @@ from torchyard.injob import (
 )
 from torchyard.injob.modules import Models
 from torchyard.injob.optimizers import Optimizers
+from torchyard.injob.reasons import CheckpointReason
 from torchyard.injob.staging import taken
 
 _CLASSES = {"lightning.pytorch": "LightningCallback", "pytorch_lightning": "PytorchLightningCallback"}
-_NO_STREAMS = "it holds no random streams"
+_NO_STREAMS = CheckpointReason("no-streams")
 #: A sign of life is given so often where nothing is logged, as in a long validation.
 _SIGN_S = 30.0
 
@@ -153,7 +154,7 @@ class LightningHooks:
             self._saved = saved
         elif self._fit == 1:
             place.say("resumed from a checkpoint of Lightning's own, not exactly: " + _NO_STREAMS)
-            notes.write(notes.INEXACT, 0, _NO_STREAMS)
+            notes.write(notes.INEXACT, 0, [_NO_STREAMS])
         else:
             return
         connector = getattr(trainer, "_checkpoint_connector", None)
@@ -185,7 +186,7 @@ class LightningHooks:
             warnings.filterwarnings("ignore", message="You're resuming from a checkpoint that ended before the epoch")
         elif place.rank() == 0:
             place.say("resumed at step %d, but not exactly: %s" % (resumed.position.step, "; ".join(reasons)))
-            notes.write(notes.INEXACT, resumed.position.step, "; ".join(reasons))
+            notes.write(notes.INEXACT, resumed.position.step, reasons)
 
     def _begin(self, trainer: Any, *, resumed: bool) -> None:
         self._epoch = trainer.current_epoch

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
-from torchyard.injob import files, layout, place
+from torchyard.injob import files, layout, place, reasons
 
 #: The training is not, or would not be, resumed exactly.
 INEXACT = "inexact"
@@ -13,9 +14,10 @@ INEXACT = "inexact"
 CHECKPOINT_FAILED = "checkpoint-failed"
 
 
-def write(kind: str, step: int, text: str) -> None:
+def write(kind: str, step: int, why: Sequence[object]) -> None:
     """Leave a note in place of this rank's last one of its kind."""
-    mark(layout.note_mark(kind, place.rank()), {"step": step, "text": text})
+    text = "; ".join(map(str, why))
+    mark(layout.note_mark(kind, place.rank()), {"step": step, "text": text, **reasons.parts(why)})
 
 
 def mark(name: str, content: Any) -> None:
@@ -33,4 +35,4 @@ def mark(name: str, content: Any) -> None:
 def checkpoint_failed(step: int, reason: object) -> None:
     """A checkpoint could not be written on this rank, and the training goes on."""
     place.say("no checkpoint of step %d, the training goes on: %s" % (step, reason))
-    write(CHECKPOINT_FAILED, step, str(reason))
+    write(CHECKPOINT_FAILED, step, [reasons.of_error(reason)])

@@ -11,20 +11,22 @@ import threading
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from torchyard.injob.reasons import CheckpointReason
+
 #: Passes of an epoch that a checkpoint holds. A script with more takes each batch from a pass of its own.
 MOST = 50
 
-THREAD = "batches are taken in another thread, which may be ahead of the training"
-SEVERAL = "several passes through the loader feed one step"
-AHEAD = "batches are taken ahead of the step that uses them"
-IDLE = "steps are reported that took no batch from the loader"
-MORE = "a pass through the loader that came before the epoch's own takes more batches than it had taken"
-OTHER = "the steps of the epoch come from another pass through the loader than before"
-FED = "steps of the epoch came from several passes through the loader"
-BROKEN_OFF = "the loop over the loader was left early, perhaps not at the batch where it would have been"
-MANY = "each batch is taken from a pass of its own through the loader"
-UNBOUNDED = "the loop is not one over `run.epochs`: what the script counts or draws outside of its batches is not known"
-OTHER_LOADER = "batches are also taken from a loader that is not attached, which begins anew"
+THREAD = CheckpointReason("other-thread")
+SEVERAL = CheckpointReason("several-passes")
+AHEAD = CheckpointReason("ahead")
+IDLE = CheckpointReason("idle-steps")
+MORE = CheckpointReason("more-before")
+OTHER = CheckpointReason("other-pass")
+FED = CheckpointReason("passes-fed")
+BROKEN_OFF = CheckpointReason("broken-off")
+MANY = CheckpointReason("many-passes")
+UNBOUNDED = CheckpointReason("unbounded")
+OTHER_LOADER = CheckpointReason("other-loader")
 
 
 @dataclass(eq=False)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from torchyard.injob import checkpoints, collective, control, notes, numbers, place, state
+from torchyard.injob import checkpoints, collective, control, notes, numbers, place, reasons, state
 from torchyard.injob.background import PendingCheckpoint, Writer
 from torchyard.injob.exceptions import InJobError, OtherRankError, SeparateDisksError
 from torchyard.injob.staging import Staging, taken
@@ -116,9 +116,9 @@ def _within_reach(snapshot: state.StateSnapshot, folder: str) -> state.StateSnap
     return state.StateSnapshot(files={**files, **(snapshot.files if seen else {})}, shards=None)
 
 
-def _words(error: Exception) -> str:
+def _words(error: Exception) -> object:
     """Describe an error; with its kind where that is not one of ours, whose words suffice."""
-    return str(error) if isinstance(error, InJobError) else "%s: %s" % (type(error).__name__, error)
+    return reasons.of_error(error) if isinstance(error, InJobError) else "%s: %s" % (type(error).__name__, error)
 
 
 def _group(training: state.TrainingState) -> Any:

@@ -24,6 +24,7 @@ from torchyard.injob.cursor import Cursor
 from torchyard.injob.exceptions import CheckpointError, ResumeError
 from torchyard.injob.modules import Models, some
 from torchyard.injob.optimizers import Optimizers
+from torchyard.injob.reasons import CheckpointReason
 
 FORMAT = 1
 MODEL = "model.pt"
@@ -68,7 +69,7 @@ class StateSnapshot:
             return
         except (OSError, RuntimeError) as error:
             # torch's own message does not tell a full disk.
-            failure = "it cannot be written: %s (%d MiB are free)" % (error, shutil.disk_usage(folder).free >> 20)
+            failure = CheckpointReason("not-written", error=str(error), free=shutil.disk_usage(folder).free >> 20)
         # Not from the first error, whose trace keeps the torn file open and so its room on the disk taken.
         raise CheckpointError(failure)
 
@@ -244,7 +245,7 @@ class LoadedCheckpoint:
             if name in mine["own"]:
                 each.load_state_dict(mine["own"][name])
         if missing := [name for name in state.ranks if name not in mine["own"]]:
-            self.inexact.append("it has no %s of each rank's own: it begins anew" % some(missing))
+            self.inexact.append(CheckpointReason("begins-anew", names=some(missing)))
         self.random = mine["random"]
         state.cursor.load([mine["loader"]], self.random, other_ranks=False)
 
@@ -253,11 +254,9 @@ class LoadedCheckpoint:
         self.random = streams[0]
         if not random_streams.same(streams):
             self.random = random_streams.derived(streams, place.rank(), collective.world_size())
-            self.inexact.append("there were %d ranks: random streams are new ones" % len(own))
+            self.inexact.append(CheckpointReason("new-streams", ranks=len(own)))
         if state.ranks:
-            self.inexact.append(
-                "what was each of %d ranks' own is not loaded: %s" % (len(own), some(list(state.ranks)))
-            )
+            self.inexact.append(CheckpointReason("ranks-own", ranks=len(own), names=some(list(state.ranks))))
 
 
 def _mapped(wanted: bool = True) -> dict[str, Any]:

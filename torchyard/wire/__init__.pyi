@@ -20,6 +20,7 @@ from .files import Placed as Placed
 from .files import Restore as Restore
 from .files import Root as Root
 from .files import WrittenFile as WrittenFile
+from .finding import Clause as Clause
 from .finding import Finding as Finding
 from .finding import FindingCode as FindingCode
 from .finding import FindingParams as FindingParams

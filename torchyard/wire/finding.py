@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator
 
+from torchyard.injob.reasons import TEMPLATES
 from torchyard.wire.protocol import DescribedMessage, Text
 
 FindingParams = Mapping[str, Text | int | tuple[Text, ...]]
@@ -72,3 +73,25 @@ class Finding(DescribedMessage):
     def with_message(message: str | None, findings: Iterable["Finding"]) -> "Finding | None":
         """Return the finding that a text is the message of; None if there is none."""
         return next((each for each in findings if each.message == message), None)
+
+
+def _checked(given: Any, check: ValidatorFunctionWrapHandler) -> Any:
+    try:
+        return check(given)
+    except ValidationError:
+        return []
+
+
+class Clause(DescribedMessage):
+    """A sentence of a note on checkpoints, with what it is made of, for words in another language."""
+
+    message: Text
+    """The sentence."""
+    code: Text | None = Field(default=None, json_schema_extra={"x-extensible-enum": list(TEMPLATES)})
+    """Kind of the sentence; null: words of a program, such as those of an exception."""
+    params: Annotated[FindingParams, BeforeValidator(_plain)] = {}
+    """What the message is made of; the keys depend on the code."""
+
+
+#: Sentences as a job's own part left them: what is of another form is nothing.
+OwnClauses = Annotated[list[Clause], WrapValidator(_checked)]

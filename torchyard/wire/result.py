@@ -3,6 +3,7 @@
 from enum import StrEnum
 
 from torchyard.states import StopReason
+from torchyard.wire.finding import Clause, OwnClauses
 from torchyard.wire.protocol import Message, Text
 from torchyard.wire.start import NodeStart
 
@@ -39,6 +40,8 @@ class Result(Message):
     stopped_at_step: int | None = None
     #: Why nothing was saved at the stop, from ``outcome.json``.
     unsaved: Text | None = None
+    #: That in sentences, if its rank tells them.
+    unsaved_parts: OwnClauses = []
     #: The ranks never polled, so the stop was told to them by SIGTERM; an exit with 0 after it is no success.
     terminated: bool = False
     ranks: list[RankExit] = []
@@ -92,6 +95,8 @@ class JobNote(Message):
     text: Text
     #: Steps done by then; 0 where it is not known.
     step: int = 0
+    #: The text in sentences, if one of them has a code.
+    parts: list[Clause] = []
 
 
 class JobNotes(Message):

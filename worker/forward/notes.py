@@ -5,6 +5,8 @@ import os
 from pathlib import Path
 from typing import Final, Protocol
 
+from pydantic import TypeAdapter, ValidationError
+
 from torchyard import wire
 from torchyard.ids import AttemptId
 from torchyard.injob import layout
@@ -13,6 +15,9 @@ from worker.attempts import opening
 MAX_NOTE: Final = 16_384
 #: Characters of all ranks' words that are kept.
 MAX_TEXT: Final = 1000
+#: Bytes of the sentences of one rank, as JSON.
+MAX_PARTS: Final = 8192
+_CLAUSES = TypeAdapter(list[wire.Clause])
 
 
 class NoteSink(Protocol):
@@ -45,9 +50,14 @@ class NoteForwarder:
         prefix = layout.note_mark(kind, 0).removesuffix("0.json")
         names = [name for name in marks if name.startswith(prefix) and name.endswith(".json")]
         notes = [note for name in names if (note := self._read(name)) is not None]
-        step = max((step for step, _ in notes), default=0)
-        words = dict.fromkeys(text for at, text in notes if at == step)
-        return wire.JobNote(kind=kind, step=step, text="; ".join(words)[:MAX_TEXT]) if words else None
+        step = max((step for step, _, _ in notes), default=0)
+        words = {text: parts for at, text, parts in notes if at == step}
+        if not words:
+            return None
+        text = "; ".join(words)
+        parts = list({each.message: each for clauses in words.values() for each in clauses}.values())
+        told = parts if len(text) <= MAX_TEXT and any(each.code for each in parts) else []
+        return wire.JobNote(kind=kind, step=step, text=text[:MAX_TEXT], parts=told)
 
     def _marks(self) -> list[str]:
         try:
@@ -56,7 +66,7 @@ class NoteForwarder:
         except FileNotFoundError:
             return []
 
-    def _read(self, name: str) -> tuple[int, str] | None:
+    def _read(self, name: str) -> tuple[int, str, list[wire.Clause]] | None:
         try:
             with opening.file_inside(self._folder, f"{layout.MARKS}/{name}", self._owner) as descriptor:
                 content = json.loads(os.pread(descriptor, MAX_NOTE, 0))
@@ -67,4 +77,16 @@ class NoteForwarder:
                 raise
             return None
         step, text = (content.get("step"), content.get("text")) if isinstance(content, dict) else (None, None)
-        return (step, text) if type(step) is int and 0 <= step < 2**62 and isinstance(text, str) and text else None
+        if type(step) is int and 0 <= step < 2**62 and isinstance(text, str) and text:
+            return step, text, _clauses(text, content.get("parts"))
+        return None
+
+
+def _clauses(text: str, parts: object) -> list[wire.Clause]:
+    """Return the sentences of a text: as the job's own part tells them, if they are those, else the text as one."""
+    try:
+        found = _CLAUSES.validate_python(parts)
+    except ValidationError:
+        found = []
+    same = "; ".join(each.message for each in found) == text and len(json.dumps(parts)) <= MAX_PARTS
+    return found if same else [wire.Clause(message=text)]

@@ -272,6 +272,7 @@ class Shim:
             "terminated": bool(self.terminated),
             "stopped_at_step": verdict.stopped_at_step(self.paths["outcome"], self.owners),
             "unsaved": verdict.unsaved(self.paths["outcome"], self.owners),
+            "unsaved_parts": verdict.unsaved_parts(self.paths["outcome"], self.owners),
             "ranks": [each._asdict() for each in exits],
             "failed_rank": failed_rank,
             "fingerprint": fingerprint,

@@ -1,16 +1,18 @@
 """The attempt's outcome: exit codes of the ranks, and which of them failed first."""
 
+import json
 import os
 import re
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from worker.shim.files import Json, names_in, read_mark
 
 _BEGUN = re.compile(r"exit-(\d{1,9})\.json\.\d+")
-#: Characters of a job's own words that are kept.
+#: Characters of a job's own words that are kept, and bytes of what they are made of, as JSON.
 MAX_WORDS = 1000
+MAX_PARTS = 8192
 
 
 class Exit(NamedTuple):
@@ -107,3 +109,9 @@ def unsaved(outcome: str, owners: set[int | None]) -> str | None:
     """Return why nothing was saved at a stop, in the words of the rank that could not."""
     words = (read_mark(outcome, owners) or {}).get("unsaved")
     return words[:MAX_WORDS] if isinstance(words, str) and words else None
+
+
+def unsaved_parts(outcome: str, owners: set[int | None]) -> Any:
+    """Return what those words are made of, as the rank tells it: the service looks whether it is of the right form."""
+    parts = (read_mark(outcome, owners) or {}).get("parts")
+    return parts if len(json.dumps(parts)) <= MAX_PARTS else None

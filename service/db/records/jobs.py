@@ -56,7 +56,9 @@ class JobRecord(Record):
     discarded_us: int | None
     carry_from: JobId | None
     inexact: str | None
+    inexact_parts: list[Any] | None
     unsaved: str | None
+    unsaved_parts: list[Any] | None
     link_serial: int
     link_expires_us: int | None
 
@@ -126,7 +128,9 @@ class ShownJob(Record):
     parameters: dict[str, Any] | None
     discarded_us: int | None
     inexact: str | None
+    inexact_parts: list[Any] | None
     unsaved: str | None
+    unsaved_parts: list[Any] | None
 
 
 @dataclass(frozen=True, slots=True)

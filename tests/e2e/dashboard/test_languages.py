@@ -54,6 +54,12 @@ def test_browser_that_prefers_chinese_gets_it_and_reads_why_a_job_waits_or_runs(
     expect(chinese.get_by_text("运行中").first).to_be_visible()
     expect(chinese.get_by_text("检查点").first).to_be_visible()
     expect(chinese.locator(".events")).to_contain_text("正在准备代码和环境")
+    ahead = wire.Clause(message="batches are taken ahead", code="ahead")
+    run.note(wire.NoteKind.INEXACT, ahead.message, ahead, step=20)
+    run.note(wire.NoteKind.CHECKPOINT_FAILED, "no room", wire.Clause(message="no room", code="empty"), step=20)
+    expect(chinese.locator(".job-warning").nth(0)).to_contain_text("检查点文件夹中没有写入任何内容")
+    expect(chinese.locator(".job-warning").nth(1)).to_contain_text("批次在使用它的那一步之前就已取出")
+    expect(chinese.locator(".events")).to_contain_text("批次在使用它的那一步之前就已取出")
     assert "年" in str(chinese.locator("time").first.get_attribute("title"))
     assert faults(chinese) == []
     run.end(exit_code=1, fingerprint="out-of-memory")

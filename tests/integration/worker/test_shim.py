@@ -15,6 +15,7 @@ from service.lifecycle.outcome import error_of
 from tests.support import disks
 from tests.support.node import PYTHON, Box, alive, ended, lines, log, python
 from tests.support.wait import until
+from torchyard import wire
 from torchyard.injob import layout
 from torchyard.states import StopReason
 from torchyard.wire import Action, AttemptOrder, Phase, Result, ResultKind
@@ -198,9 +199,10 @@ def test_a_job_that_polls_stops_by_the_control_file(box: Box) -> None:
 
 
 def test_a_job_that_could_not_save_says_why(box: Box) -> None:
-    script = """printf '{"unsaved": "no space left"}' > $TORCHYARD_ATTEMPT_DIR/job/outcome.json; exit 1"""
-    _, result = box.run(command=["sh", "-c", script])
+    told = '{"unsaved": "no space left", "parts": [{"message": "no space left", "code": "no-room"}]}'
+    _, result = box.run(command=["sh", "-c", f"printf '{told}' > $TORCHYARD_ATTEMPT_DIR/job/outcome.json; exit 1"])
     assert (result.exit_code, result.stopped_at_step, result.unsaved) == (1, None, "no space left")
+    assert result.unsaved_parts == [wire.Clause(message="no space left", code="no-room")]
 
 
 def test_the_same_order_again_is_no_new_one(box: Box) -> None:

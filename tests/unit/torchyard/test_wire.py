@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from torchyard import wire
 from torchyard.spec import JobSpec
 from torchyard.wire import Launch
 
@@ -29,3 +30,10 @@ def test_a_node_is_told_of_the_fields_alone_that_a_job_sets() -> None:
 def test_a_launch_is_read_as_it_was_sent(spec: dict[str, Any]) -> None:
     sent = launch(spec)
     assert Launch.model_validate_json(sent.model_dump_json()) == sent
+
+
+@pytest.mark.parametrize("parts", [None, 7, ["late"], [{"code": "late"}], {"message": "x"}])
+def test_a_result_is_read_whatever_its_job_left_of_sentences(parts: object) -> None:
+    given = {"kind": "exited", "ended_us": 1, "unsaved": "no space", "unsaved_parts": parts}
+    read = wire.Result.model_validate(given)
+    assert (read.unsaved, read.unsaved_parts) == ("no space", [])

@@ -9,6 +9,7 @@ export type DryRun = Schemas["DryRun"];
 export type SubmissionNote = Schemas["SubmissionNote"];
 export type Attempt = Schemas["Attempt"];
 export type Event = Schemas["Event"];
+export type Clause = Schemas["Clause"];
 export type Finding = Schemas["Finding"];
 export type Series = Schemas["Series"];
 export type Buckets = Schemas["Buckets"];

@@ -2,14 +2,15 @@ import { Trans } from "@lingui/react/macro";
 import type { ReactNode } from "react";
 
 import type { Job } from "../api/types";
+import { clausesWords } from "../lib/clauses";
 import { Coded } from "../ui/Coded";
 
 /** What the owner should know of the training's state: that it is not saved, or not resumed exactly. */
-export function Warnings({ job: { unsaved, inexact } }: { job: Job }) {
+export function Warnings({ job: { unsaved, unsaved_parts, inexact, inexact_parts } }: { job: Job }) {
   return (
     <>
-      {unsaved != null && <Unsaved reason={<Coded text={unsaved} />} />}
-      {inexact != null && <Inexact reason={<Coded text={inexact} />} />}
+      {unsaved != null && <Unsaved reason={<Coded text={clausesWords(unsaved_parts, unsaved)} />} />}
+      {inexact != null && <Inexact reason={<Coded text={clausesWords(inexact_parts, inexact)} />} />}
     </>
   );
 }

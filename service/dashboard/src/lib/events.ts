@@ -3,6 +3,7 @@ import { t } from "@lingui/core/macro";
 
 import type { Event, JobError, SubmissionNote } from "../api/types";
 import { CAUSES } from "./causes";
+import { clausesWords } from "./clauses";
 import { failureSentence } from "./failure";
 import { list } from "./format";
 import { notesWords } from "./notes";
@@ -71,14 +72,16 @@ export const WORDS: Readonly<Record<string, (data: Data, message: string) => str
   running,
   checkpoint,
   "checkpoint-requested": () => t`asked to write a checkpoint`,
-  "checkpoint-failed": ({ step, text }) => {
-    if (typeof text !== "string") return null;
+  "checkpoint-failed": ({ step, text: said, parts }) => {
+    if (typeof said !== "string") return null;
+    const text = clausesWords(parts, said);
     return step === 0
       ? t`no checkpoint, the training goes on: ${text}`
       : t`no checkpoint of step ${{ step: String(step) }}, the training goes on: ${text}`;
   },
-  inexact: ({ text, resumed }) => {
-    if (typeof text !== "string") return null;
+  inexact: ({ text: said, parts, resumed }) => {
+    if (typeof said !== "string") return null;
+    const text = clausesWords(parts, said);
     return resumed === true ? t`is not resumed exactly: ${text}` : t`could not be resumed exactly: ${text}`;
   },
   "stacks-requested": () => t`asked for its stacks`,
@@ -120,9 +123,7 @@ export const WORDS: Readonly<Record<string, (data: Data, message: string) => str
   },
   succeeded: ({ exit_code: code }) => (code === 0 ? t`exited with code 0` : null),
   failed,
-  cancelled: ({ started, saved, at_step: lost }) => (started === false
-    ? t`cancelled before it started`
-    : typeof saved === "number" ? t`stopped after a checkpoint at step ${saved}` : lost === "" ? t`stopped` : null),
+  cancelled: (data) => (data.started === false ? t`cancelled before it started` : stopped(data)),
   shared: ({ until }) => (typeof until === "string" ? t`made a public link to it, until ${until}` : null),
   unshared: () => t`revoked all public links to it`,
   discarded: ({ size, why }) => (why === "" ? t`logs, metrics, checkpoints and outputs discarded (${{ size: String(size) }})` : null),
@@ -239,21 +240,44 @@ function nextTry(again: string, one: number, most: number, pause: number): strin
   }
 }
 
-function failed({ error, unspent, saved, at_step: lost, held, asked }: Data): string | null {
+/** Why a stop has saved nothing; null where it has, or an older event does not tell. */
+function loss({ saved, unsaved }: Data): string | null {
+  return typeof saved !== "number" && Array.isArray(unsaved) && unsaved.length > 0 ? clausesWords(unsaved, "") : null;
+}
+
+/** Whether it is told in English alone what was lost at a stop, as of an older event. */
+const saysMore = (data: Data) => (
+  typeof data.saved !== "number" && typeof data.at_step === "string" && data.at_step !== "" && loss(data) === null
+);
+
+function stopped(data: Data): string | null {
+  const [{ saved }, lost] = [data, loss(data)];
+  if (typeof saved === "number") return t`stopped after a checkpoint at step ${saved}`;
+  if (lost !== null) return t`stopped; nothing was saved, because ${lost}`;
+  return data.at_step === "" ? t`stopped` : null;
+}
+
+function failed(data: Data): string | null {
+  const { error, unspent, saved, held, asked } = data;
   const failure = error === undefined ? null : failureSentence(error as JobError);
-  if (failure === null || (typeof lost === "string" && lost !== "" && typeof saved !== "number")) return null;
-  const ended = typeof saved === "number" ? t`${failure}; stopped after a checkpoint at step ${saved}` : failure;
+  if (failure === null || saysMore(data)) return null;
+  const lost = loss(data);
+  const saving = typeof saved === "number" ? t`${failure}; stopped after a checkpoint at step ${saved}` : failure;
+  const ended = lost === null ? saving : t`${failure}; nothing was saved, because ${lost}`;
   const told = unspent === true ? t`${ended}; it would fail the same way again, so \`max_retries\` is left alone` : ended;
   return typeof held === "string" ? t`${told}; it held ${held} at most of the ${{ asked: String(asked) }} that it asked for of each GPU` : told;
 }
 
 /** Preempted for another job, or stopped as its node is draining. */
-function preempted({ stop, preemptor, saved, at_step: lost, resumes }: Data): string | null {
-  if (stop === undefined || (typeof saved !== "number" && lost !== "")) return null;
+function preempted(data: Data): string | null {
+  const { stop, preemptor, saved, at_step: told, resumes } = data;
+  const lost = loss(data);
+  if (stop === undefined || (typeof saved !== "number" && told !== "" && lost === null)) return null;
   const cause = stop === "drain"
     ? t`stopped because its node is draining`
     : typeof preemptor === "string" && preemptor !== "" ? t`preempted for ${preemptor}` : t`preempted`;
-  const kept = typeof saved === "number" ? t`${cause} after a checkpoint at step ${saved}` : cause;
+  const saving = typeof saved === "number" ? t`${cause} after a checkpoint at step ${saved}` : cause;
+  const kept = lost === null ? saving : t`${cause}; nothing was saved, because ${lost}`;
   return typeof resumes === "number" ? t`${kept}; resumes from step ${resumes}` : kept;
 }
 

@@ -18,7 +18,7 @@ from torchyard.api.jobs import FailureCause
 from torchyard.failures import recognition
 from torchyard.failures.fingerprints import FINGERPRINTS
 from torchyard.states import ATTEMPT_TRANSITIONS, JOB_TRANSITIONS, AttemptState, JobState, StopReason
-from torchyard.wire import RankExit, Result, ResultKind
+from torchyard.wire import Clause, RankExit, Result, ResultKind
 
 FACTS = AttemptInputs(stop=None, retries_used=0, max_retries=0)
 
@@ -82,7 +82,16 @@ def test_a_stop_says_why_nothing_was_saved(stop: StopReason) -> None:
     ended = result(exit_code=1, stop=stop, unsaved="no space left on device")
     assert decide(facts(stop=stop), ended).message.endswith("; nothing was saved, because no space left on device")
     late = result(kind=ResultKind.KILLED, signal=9, stop=stop)
-    assert decide(facts(stop=stop), late).message.endswith("because no checkpoint was ready within its grace")
+    in_vain = decide(facts(stop=stop), late)
+    assert in_vain.message.endswith("because no checkpoint was ready within its grace")
+    assert [each["code"] for each in in_vain.data["unsaved"]] == ["late"]
+    part = Clause(message="no space left on device", code="empty")
+    assert decide(facts(stop=stop), ended.model_copy(update={"unsaved_parts": [part]})).data["unsaved"] == [
+        part.model_dump()
+    ]
+    other = [Clause(message="other words", code="empty")]  # a job may leave there what it likes
+    own = decide(facts(stop=stop), ended.model_copy(update={"unsaved_parts": other})).data["unsaved"]
+    assert own == [{"message": "no space left on device", "code": None, "params": {}}]
     mute = result(kind=ResultKind.KILLED, signal=9, stop=stop, terminated=True)
     assert "saved" not in decide(facts(stop=stop), mute).message
 

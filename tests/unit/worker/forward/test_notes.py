@@ -73,3 +73,39 @@ def test_long_words_are_cut(forwarder: NoteForwarder, sink: Sink, tmp_path: Path
     write(tmp_path, "inexact", 0, {"step": 1, "text": "x" * 5000})
     forwarder.pump()
     assert len(sink.told[0][0].text) == MAX_TEXT
+
+
+AHEAD, AGAIN = "batches are taken ahead", "its first 3 batches are read again"
+PARTS = [
+    {"message": AHEAD, "code": "ahead", "params": {}},
+    {"message": AGAIN, "code": "read-again", "params": {"count": 3}},
+]
+
+
+def test_sentences_are_passed_on_once_for_all_ranks(forwarder: NoteForwarder, sink: Sink, tmp_path: Path) -> None:
+    write(tmp_path, "inexact", 0, {"step": 1, "text": f"{AHEAD}; {AGAIN}", "parts": PARTS})
+    write(tmp_path, "inexact", 1, {"step": 1, "text": AHEAD, "parts": PARTS[:1]})
+    write(tmp_path, "inexact", 2, {"step": 1, "text": "its own words"})
+    forwarder.pump()
+    (note,) = sink.told[0]
+    assert note.text == f"{AHEAD}; {AGAIN}; {AHEAD}; its own words"
+    own = {"message": "its own words", "code": None, "params": {}}
+    assert [each.model_dump() for each in note.parts] == [*PARTS, own]
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        "ahead",
+        [7],
+        [{"code": "ahead"}],
+        [{"message": "other words", "code": "ahead"}],
+        [{"message": "x" * 900, "code": "ahead", "params": {"count": "y" * 9000}}],
+    ],
+)
+def test_sentences_that_are_not_those_of_the_text_are_left_out(
+    parts: object, forwarder: NoteForwarder, sink: Sink, tmp_path: Path
+) -> None:
+    write(tmp_path, "inexact", 0, {"step": 1, "text": "x" * 900, "parts": parts})
+    forwarder.pump()
+    assert sink.told == [[JobNote(kind=NoteKind.INEXACT, text="x" * 900, step=1)]]
