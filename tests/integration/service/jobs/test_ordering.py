@@ -2,6 +2,7 @@
 
 import random
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,6 @@ from sqlalchemy import Connection, event, insert, select, text, update
 
 from service.db.engine import Database
 from service.db.models import Attempt, Job, MetricSeries
-from service.db.schema import migrate
 from service.errors import ProblemError
 from service.jobs import find, ordering
 from tests.support import box
@@ -167,11 +167,15 @@ def test_a_cursor_of_another_list_is_refused(jobs: Database, order: str, cursor:
     ],
 )
 def test_indexes_have_the_order(
-    tmp_path: Path, order: str, states: list[JobState], indexes: list[str], monkeypatch: pytest.MonkeyPatch
+    migrated_file: Path,
+    tmp_path: Path,
+    order: str,
+    states: list[JobState],
+    indexes: list[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """By SQLite, which chooses without regard to how much there is: PostgreSQL sorts what is little."""
-    url = f"sqlite:///{tmp_path / 'x.db'}"
-    migrate(url)
+    url = f"sqlite:///{shutil.copy(migrated_file, tmp_path)}"
     db, asked = Database(url), list[tuple[str, Any]]()
     event.listen(db.engine, "before_cursor_execute", lambda *args: asked.append((args[2], args[3])))
     monkeypatch.setattr(ordering.find, "narrowed", lambda _tx, _caller, filters: filters)
