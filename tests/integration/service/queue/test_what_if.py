@@ -1,5 +1,8 @@
 """A policy played over what has run here, by the real simulator; on both databases."""
 
+import io
+from collections.abc import Sequence
+from contextlib import redirect_stdout
 from typing import Any
 
 import pytest
@@ -12,6 +15,7 @@ from service.infra.times import moment
 from service.jobs import present
 from service.nodes import reservations
 from service.queue import what_if
+from service.simulator import __main__ as simulator
 from tests.support import box
 from tests.support.box import GIB
 from tests.support.submissions import ADA
@@ -30,6 +34,19 @@ def ago(hours: float) -> int:
 
 
 @pytest.fixture
+def simulator_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The simulator's command in this process: to load it takes ten times as long as to play these jobs."""
+
+    def output(command: Sequence[str]) -> str:
+        module = command.index("service.simulator")
+        with redirect_stdout(io.StringIO()) as printed:
+            assert simulator.main(command[module + 1 :]) == 0
+        return printed.getvalue()
+
+    monkeypatch.setattr(what_if, "_output", output)
+
+
+@pytest.fixture
 def lived(db: Database) -> Database:
     """A box of two GPUs, on which ada's long job that can be stopped was followed by bob's short one."""
     box.add_people(db)
@@ -41,6 +58,7 @@ def lived(db: Database) -> Database:
     return db
 
 
+@pytest.mark.usefixtures("simulator_here")
 def test_before_and_after_of_a_policy_and_of_each_user(lived: Database) -> None:
     box.add_ended(lived, 8, came_us=ago(98), ran_s=60)
     box.add_ended(lived, came_us=ago(24 * 8), ran_s=60)
@@ -56,6 +74,7 @@ def test_before_and_after_of_a_policy_and_of_each_user(lived: Database) -> None:
     assert found.after.mean_jct_s == pytest.approx((10 * HOUR + 9 * HOUR + 360) / 2)
 
 
+@pytest.mark.usefixtures("simulator_here")
 def test_who_had_a_checkpoint_could_be_stopped_as_the_history_says(lived: Database) -> None:
     """A checkpoint that is deleted tells as much as one that is kept."""
     with lived.write() as tx:
@@ -78,6 +97,7 @@ def test_what_cannot_be_played_is_refused_with_the_mend(lived: Database, monkeyp
     assert what_if.play(lived, WhatIf(policy=FIFO), NOW).jobs == 2, "the next has its turn"
 
 
+@pytest.mark.usefixtures("simulator_here")
 def test_reservations_and_shared_gpus_are_played(lived: Database) -> None:
     """Two of half a GPU ran beside each other; a reservation of both GPUs, cancelled after an hour, held all back."""
     box.add_user(lived, "cy")
@@ -93,6 +113,7 @@ def test_reservations_and_shared_gpus_are_played(lived: Database) -> None:
     assert found.after.reserved_idle > 0
 
 
+@pytest.mark.usefixtures("simulator_here")
 def test_trials_that_were_thrown_away_are_not_played(db: Database) -> None:
     box.add_people(db)
     box.add_node(db)
@@ -110,6 +131,7 @@ def test_trials_that_were_thrown_away_are_not_played(db: Database) -> None:
     assert what_if.play(db, calm, NOW).after.mean_jct_s == HOUR
 
 
+@pytest.mark.usefixtures("simulator_here")
 def test_who_may_start_over_is_as_the_project_has_it(db: Database) -> None:
     """Two jobs for one GPU, of which the longer came first: it is put back, unless its project wants it not."""
     box.add_people(db)
