@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from service import __main__ as command
 from tests.support import disks
 from tests.support.live import connect, process
 from tests.support.specs import spec
@@ -43,11 +44,11 @@ def test_jobs_outlive_the_service(database_url: str, yard_home: Path) -> None:
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "::", "example.org"])
-def test_it_binds_beyond_loopback_only_behind_a_proxy(yard_home: Path, host: str) -> None:
-    command = [sys.executable, "-m", "service", "--host", host, "--port", "0"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 2
-    assert "--behind-proxy" in done.stderr
+def test_it_binds_beyond_loopback_only_behind_a_proxy(
+    yard_home: Path, capsys: pytest.CaptureFixture[str], host: str
+) -> None:
+    assert command.main(["--host", host, "--port", "0"]) == 2
+    assert "--behind-proxy" in capsys.readouterr().err
     assert not (yard_home / "service").exists()
 
 
@@ -63,8 +64,8 @@ def test_behind_a_proxy_it_binds_everywhere_and_cookies_are_secure(yard_home: Pa
 def test_a_taken_port_is_said(yard_home: Path) -> None:
     url = f"sqlite:///{yard_home / 'x.db'}"
     with process(url, yard_home) as (_, address):
-        command = [sys.executable, "-m", "service", "--port", address.rpartition(":")[2]]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        words = [sys.executable, "-m", "service", "--port", address.rpartition(":")[2]]
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 1
     assert "cannot start" in done.stderr
 
@@ -73,8 +74,8 @@ def test_a_second_service_on_one_sqlite_database_is_refused(yard_home: Path, tmp
     url = f"sqlite:///{yard_home / 'x.db'}"
     with process(url, yard_home) as (first, address):
         environment = {**os.environ, "TORCHYARD_HOME": str(tmp_path / "other"), "TORCHYARD_DATABASE_URL": url}
-        command = [sys.executable, "-m", "service", "--port", "0"]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
+        words = [sys.executable, "-m", "service", "--port", "0"]
+        done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, timeout=60)
         assert (done.returncode, done.stdout) == (1, "")
         assert f"process {first.pid} serves the SQLite database" in done.stderr
         assert "TORCHYARD_DATABASE_URL" in done.stderr
@@ -85,8 +86,8 @@ def test_a_full_disk_is_said_with_its_place(tmp_path: Path, monkeypatch: pytest.
     with disks.small(tmp_path / "disk", 1) as disk:
         monkeypatch.setenv("TORCHYARD_HOME", str(disk))
         disks.fill(disk / "full")
-        command = [sys.executable, "-m", "service", "--port", "0"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        words = [sys.executable, "-m", "service", "--port", "0"]
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 1
     last = done.stderr.splitlines()[-1]
     assert last.startswith("The service cannot start: The service's disk is full: free space where its database")
