@@ -3,13 +3,15 @@
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.e2e.dashboard.lived_in import DESKTOP, Errors, LivedIn, begin_session
+from tests.e2e.dashboard.lived_in import LivedIn, begin_session
+from tests.e2e.dashboard.windows import Windows
 from tests.support import live, memory, scripted
 from tests.support.browser import browser, visit  # noqa: F401  fixture
 from tests.support.live import Live, serve, yard_home  # noqa: F401  fixtures
@@ -23,21 +25,33 @@ def database_url(database_folder: Path, migrated_file: Path) -> str:
     return f"sqlite:///{shutil.copy(migrated_file, database_folder / 'test.db')}"
 
 
+@pytest.fixture(scope="package")
+def windows(browser: Browser) -> Iterator[Windows]:  # noqa: F811
+    """What the browser keeps from one test to the next."""
+    made = Windows(browser)
+    yield made
+    made.close()
+
+
 @pytest.fixture(scope="module")
-def lived_in(browser: Browser, migrated_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LivedIn]:  # noqa: F811
+def lived_in(windows: Windows, migrated_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LivedIn]:
     """What the tests of a module share that ask for it; they get it by the names of the fixtures below."""
     home = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory(dir=memory.place()) as folder:
         patch.setenv("TORCHYARD_HOME", str(home))
         url = f"sqlite:///{shutil.copy(migrated_file, folder)}"
-        with live.running(live.settings_for(url, home)) as service, scripted.agent(service) as agent:
-            context = browser.new_context(base_url=service.url, accept_downloads=True, viewport=DESKTOP)
-            page = context.new_page()
-            errors = Errors(page)
-            begin_session(page, service)
-            page.goto("/nowhere")
-            yield LivedIn(service, agent, page, errors)
-            context.close()
+
+        def serve(**changes: Any) -> AbstractContextManager[Live]:
+            return live.running(live.settings_for(url, home, **changes))
+
+        with (
+            windows.served("lived in", serve) as service,
+            scripted.agent(service) as agent,
+            windows.window("lived in", service.url) as window,
+        ):
+            begin_session(window.page, service)
+            window.page.goto("/nowhere")
+            yield LivedIn(service, agent, window.page, window.errors)
 
 
 @pytest.fixture
@@ -55,7 +69,8 @@ def live_service(request: pytest.FixtureRequest, shared: LivedIn | None) -> Iter
     if shared is not None:
         yield shared.service
         return
-    with request.getfixturevalue("serve")() as service:
+    windows: Windows = request.getfixturevalue("windows")
+    with windows.served("of a test", request.getfixturevalue("serve")) as service:
         yield service
 
 
@@ -70,14 +85,12 @@ def node(live_service: Live, shared: LivedIn | None) -> Iterator[scripted.Agent]
 
 
 @pytest.fixture
-def stranger(browser: Browser, live_service: Live) -> Iterator[Page]:  # noqa: F811
+def stranger(windows: Windows, live_service: Live) -> Iterator[Page]:
     """A page of somebody who is not signed in; an error in its scripts fails the test."""
-    context = browser.new_context(base_url=live_service.url, accept_downloads=True, viewport=DESKTOP)
-    page = context.new_page()
-    errors = Errors(page)
-    yield page
-    context.close()
-    assert errors.said == []
+    with windows.window("stranger", live_service.url) as window:
+        yield window.page
+        said = [*window.errors.said]
+    assert said == []
 
 
 @pytest.fixture

@@ -7,32 +7,16 @@ have been given.
 
 from dataclasses import dataclass
 
-from playwright.sync_api import ConsoleMessage, Page, ViewportSize
+from playwright.sync_api import Page
 
+from tests.e2e.dashboard.windows import DESKTOP, Errors
 from tests.support.browser import visit
 from tests.support.live import Live
 from tests.support.scripted import Agent
 from tests.support.wait import until
 from torchyard.states import JobState
 
-#: What a browser says of a refusal that the dashboard handles.
-EXPECTED = "the server responded with a status of"
-#: What a page is shown at unless a test says otherwise.
-DESKTOP = ViewportSize(width=1440, height=900)
 _OPEN = [state for state in JobState if state not in (JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED)]
-
-
-class Errors:
-    """What the scripts of a page complain of."""
-
-    def __init__(self, page: Page) -> None:
-        self.said: list[str] = []
-        page.on("pageerror", lambda error: self.said.append(str(error)))
-        page.on("console", self._hear)
-
-    def _hear(self, message: ConsoleMessage) -> None:
-        if message.type == "error" and EXPECTED not in message.text:
-            self.said.append(message.text)
 
 
 @dataclass(frozen=True)

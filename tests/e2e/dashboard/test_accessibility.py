@@ -9,8 +9,8 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import Page, ViewportSize, expect
 
-from tests.e2e.dashboard.lived_in import DESKTOP
 from tests.e2e.dashboard.test_sharing import use
+from tests.e2e.dashboard.windows import DESKTOP
 from tests.support.browser import visit
 from tests.support.live import Live
 from tests.support.scripted import GIB, Agent

@@ -67,10 +67,10 @@ def test_the_bell_counts_and_lists_what_has_become_of_jobs_and_of_a_run_that_han
 
 def test_a_browser_out_of_sight_notifies_once_and_only_if_it_is_wanted(page: Page, submit: Submit, node: Agent) -> None:
     page.context.grant_permissions(["notifications"])
-    page.context.add_init_script(KEEP)
-    page.context.add_init_script(HIDDEN)
     hidden = [page.context.new_page() for _ in range(2)]
     for tab in hidden:
+        tab.add_init_script(KEEP)
+        tab.add_init_script(HIDDEN)
         tab.goto("/box")
         expect(tab.get_by_role("button", name="Notifications")).to_be_visible()
 
