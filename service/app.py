@@ -176,6 +176,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     ctx: Context = app.state.context
     with ExitStack() as stack:
         stack.callback(ctx.db.dispose)
+        stack.enter_context(ctx.db.reserving())
         stack.callback(refusals.flush, ctx.db, app.state.refusals)
         stack.enter_context(ctx.dispatcher)
         if app.state.relay is not None:

@@ -55,8 +55,8 @@ def discard(db: Database, store: BlobStore, clock: Clock, caller: Caller, ref: s
         hashes.extend(_mark(tx, job_id, now, actor=actor))
 
     changed = change.act(db, clock, caller, ref, mark)
+    blobs.collect(db, store, hashes)  # first: on a full disk the points need the room that files give back
     _remove(db, store, [changed.id])
-    blobs.collect(db, store, hashes)
     return changed
 
 

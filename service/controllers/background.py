@@ -36,7 +36,9 @@ def running(ctx: Context, woken: threading.Event, counters: Counters) -> Iterato
 
     def clean() -> None:
         nonlocal compare_us
-        if leader.leads():
+        if not leader.leads():
+            return
+        with ctx.db.with_reserve():
             ctx.broker_accounts.keep(tokens.node_tokens(ctx.db, ctx.now_us()))
             housekeeping.sweep(ctx.db, ctx.store, ctx.now_us())
             audit.forget_old(ctx.db, ctx.now_us(), ctx.settings.keep_audit_s)

@@ -4,13 +4,16 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from service.db import stored_bytes
+from service.db.reserve import DiskReserve
 from service.db.unit_of_work import UnitOfWork
 from service.errors import DatabaseBusyError
 from torchyard.ids import now_us
@@ -19,6 +22,8 @@ from torchyard.ids import now_us
 WAIT_S = 4.0
 #: What is raised where a transaction cannot be had, or made: by the database, or while this process waits for a writer.
 DATABASE_ERRORS = (SQLAlchemyError, DatabaseBusyError)
+#: The write transactions of this thread use what is kept for a full disk.
+_WITH_RESERVE: ContextVar[bool] = ContextVar("with_reserve", default=False)
 
 
 class Database:
@@ -35,6 +40,7 @@ class Database:
         self.engine = _sqlite_engine(url, pool_size) if self.is_sqlite else _engine(url, pool_size)
         self._readers = self.engine if self.is_sqlite else _snapshots(self.engine)
         self._write_lock = threading.Lock()
+        self._reserve: DiskReserve | None = None
         self._commits = 0
         self._committed: Callable[[UnitOfWork], object] | None = None
 
@@ -85,7 +91,7 @@ class Database:
         if not self._write_lock.acquire(timeout=WAIT_S):
             raise DatabaseBusyError
         try:
-            with self.engine.connect() as connection:
+            with self._room(), self.engine.connect() as connection:
                 _begin_immediately(connection, deadline)
                 try:
                     yield connection
@@ -96,6 +102,32 @@ class Database:
                 self._commits += 1
         finally:
             self._write_lock.release()
+
+    def _room(self) -> AbstractContextManager[None]:
+        return nullcontext() if self._reserve is None or not _WITH_RESERVE.get() else self._reserve.lent()
+
+    @contextmanager
+    def reserving(self) -> Iterator[None]:
+        """Keep space for a full disk beside a SQLite database while the block lasts; PostgreSQL's disk is not ours."""
+        if not self.is_sqlite or self.engine.url.database is None:
+            yield
+            return
+        self._reserve = DiskReserve(Path(f"{self.engine.url.database}-reserve"))
+        self._reserve.take()
+        try:
+            yield
+        finally:
+            self._reserve.release()
+            self._reserve = None
+
+    @contextmanager
+    def with_reserve(self) -> Iterator[None]:
+        """Let the write transactions of the block use that space: they make room, or stop what fills the disk."""
+        before = _WITH_RESERVE.set(True)
+        try:
+            yield
+        finally:
+            _WITH_RESERVE.reset(before)
 
     def ping(self) -> None:
         """Ask the database for an answer; raise SQLAlchemy's error if there is none."""

@@ -43,4 +43,5 @@ def file(checkpoint_id: CheckpointRef, name: FilePath, request: Request, ctx: Ct
 @router.delete("/checkpoints/{checkpoint_id}", status_code=204)
 def delete(caller: Annotated[Caller, requires("submit")], checkpoint_id: CheckpointRef, ctx: Ctx) -> None:
     """Delete a checkpoint that no job needs any more."""
-    checkpoints.delete(ctx.db, ctx.store, checkpoint_id, caller, ctx.now_us())
+    with ctx.db.with_reserve():
+        checkpoints.delete(ctx.db, ctx.store, checkpoint_id, caller, ctx.now_us())

@@ -75,7 +75,8 @@ def list_trials(
 @router.post("/{group}/cancel", response_model=api.Group)
 def cancel_group(group: GroupPath, caller: Submitter, ctx: Ctx) -> Response:
     """Cancel all trials of a sweep. Those that wait stop at once, those that run after they have saved their work."""
-    return _presented(ctx, caller, group, group_actions.cancel)
+    with ctx.db.with_reserve():
+        return _presented(ctx, caller, group, group_actions.cancel)
 
 
 @router.post("/{group}/hold", response_model=api.Group)

@@ -284,7 +284,8 @@ def change_job(
 @router.post("/{job_id}/cancel", response_model=api.Job)
 def cancel_job(job_id: JobPath, caller: Submitter, ctx: Ctx) -> Response:
     """Cancel a job. It stops for good, after it has saved its work; asking twice is fine."""
-    return _presented(ctx, caller, change.act(ctx.db, ctx.now_us, caller, job_id, change.cancel))
+    with ctx.db.with_reserve():
+        return _presented(ctx, caller, change.act(ctx.db, ctx.now_us, caller, job_id, change.cancel))
 
 
 @router.post("/{job_id}/hold", response_model=api.Job)
@@ -312,7 +313,8 @@ def discard_job(job_id: JobPath, caller: Submitter, ctx: Ctx) -> Response:
     """Discard the logs, metrics, checkpoints and outputs of a job that has ended. Its spec, code, events, GPU time and
     last metrics stay, so it can be run again. Asking twice is fine.
     """
-    return _presented(ctx, caller, discard.discard(ctx.db, ctx.store, ctx.now_us, caller, job_id))
+    with ctx.db.with_reserve():
+        return _presented(ctx, caller, discard.discard(ctx.db, ctx.store, ctx.now_us, caller, job_id))
 
 
 @router.post("/{job_id}/rerun", status_code=201, response_model=api.Job, responses=_CHECKED)

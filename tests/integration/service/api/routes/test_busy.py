@@ -8,6 +8,7 @@ import httpx
 from sqlalchemy import func, select
 
 from service.db.models import Job
+from service.db.reserve import SIZE
 from tests.support import disks
 from tests.support.databases import locked
 from tests.support.live import Live, live_service, running, serve, settings_for, yard_home  # noqa: F401  fixtures
@@ -18,6 +19,10 @@ from torchyard.client.client import Client
 
 def submit(live: Live) -> httpx.Response:
     return live.client.post("/api/v1/jobs", json=spec())
+
+
+def submit_much(live: Live) -> httpx.Response:
+    return live.client.post("/api/v1/jobs", json=spec(tags=["x" * 60] * 20))
 
 
 def test_nobody_waits_long_for_a_locked_database(live_service: Live) -> None:  # noqa: F811
@@ -55,6 +60,25 @@ def test_a_client_comes_again_and_says_so(live_service: Live) -> None:  # noqa: 
         assert tx.scalars(select(Job.id)).all() == [job.id]
 
 
+def test_what_makes_room_gets_through_on_a_full_disk(migrated_file: Path, yard_home: Path, tmp_path: Path) -> None:  # noqa: F811
+    with disks.small(tmp_path / "disk", 24) as disk:
+        database, reserve = disk / "test.db", disk / "test.db-reserve"
+        database.write_bytes(migrated_file.read_bytes())
+        with running(settings_for(f"sqlite:///{database}", disk, disk_floor=0)) as live:
+            jobs = [submit(live).raise_for_status().json()["id"] for _ in range(20)]
+            disks.fill(disk / "full")
+            assert any(submit_much(live).status_code == 507 for _ in range(60))
+            for action in ("cancel", "discard"):
+                for job in jobs:
+                    live.client.post(f"/api/v1/jobs/{job}/{action}").raise_for_status()
+            assert any(submit_much(live).status_code == 507 for _ in range(60))
+            (disk / "full").unlink()
+            last = submit(live).raise_for_status().json()["id"]
+            live.client.post(f"/api/v1/jobs/{last}/cancel").raise_for_status()
+            assert reserve.stat().st_blocks * 512 == SIZE
+        assert not reserve.exists()
+
+
 def test_a_full_disk_has_a_problem_of_its_own(migrated_file: Path, yard_home: Path, tmp_path: Path) -> None:  # noqa: F811
     with disks.small(tmp_path / "disk", 16) as disk:
         database = disk / "test.db"
@@ -62,7 +86,7 @@ def test_a_full_disk_has_a_problem_of_its_own(migrated_file: Path, yard_home: Pa
         with running(settings_for(f"sqlite:///{database}", disk, disk_floor=0)) as live:
             fresh = live.client.post("/api/v1/tokens", json={"name": "fresh", "scopes": ["read"]}).json()["secret"]
             disks.fill(disk / "full")
-            answers = [live.client.post("/api/v1/jobs", json=spec(tags=["x" * 60] * 20)) for _ in range(40)]
+            answers = [submit_much(live) for _ in range(40)]
             assert kind(answers[-1]) == (507, "insufficient-storage")
             assert "disk is full" in answers[-1].json()["detail"]
             # That a token is used cannot be noted: whoever reads, or frees the disk, is let in all the same.
