@@ -1,3 +1,4 @@
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,8 +10,14 @@ from torchyard.client.client import Client
 
 
 @pytest.fixture
+def database_url(database_folder: Path, migrated_file: Path) -> str:
+    """One kind of database is enough here: client and commands know none, and the API is tested on both."""
+    return f"sqlite:///{shutil.copy(migrated_file, database_folder / 'test.db')}"
+
+
+@pytest.fixture
 def data_plane(live_service: Live) -> Iterator[plane.Plane]:
-    """A running service with a node, on both databases."""
+    """A running service with a node."""
     with plane.plane(live_service) as found:
         yield found
 
