@@ -1,4 +1,7 @@
-"""The real torchrun: each rank has its own log and its own exit, and a stop reaches the ranks."""
+"""The real torchrun: each rank has its own log and its own exit, and a stop reaches the ranks.
+
+The first test's is executed. Those of the others are forked from a server that has loaded PyTorch once for all.
+"""
 
 import os
 import signal
@@ -8,17 +11,13 @@ from pathlib import Path
 import pytest
 
 from tests.support.node import Box, ended, log
+from tests.support.pair import Pair, forked
 from tests.support.wait import until
 from torchyard.injob import layout
 from torchyard.states import StopReason
 from torchyard.wire import Action, AttemptOrder, ResultKind
 from worker.attempts.folder import AttemptFolder, order
 from worker.monitoring import processes
-
-
-@pytest.fixture
-def box(tmp_path: Path) -> Box:
-    return Box(tmp_path)
 
 
 def assign(box: Box, code: str, ranks: int = 2) -> AttemptFolder:
@@ -29,16 +28,32 @@ def assign(box: Box, code: str, ranks: int = 2) -> AttemptFolder:
     return box.assign(launcher="torchrun", command=["python", "train.py", "--lr", "0.1"], files=files, slots=ranks)
 
 
+WORDS = "rank, os.environ['WORLD_SIZE'], sys.argv[1:], os.getcwd()"
+
+
+@pytest.fixture(scope="module")
+def executed(pair: Pair) -> AttemptFolder:
+    """Ranks that tell what they have been given, and their process ids."""
+    code = f"print({WORDS}, flush=True)\nopen('pid', 'a').write(f'{{rank}} {{os.getpid()}},')\n"
+    folder = assign(pair.cold, code)
+    pair.cold.launcher.start(folder.attempt_id)
+    ended(folder, 60)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def box(pair: Pair, executed: AttemptFolder) -> Box:
+    pair.make(executed)
+    return pair.warm
+
+
 def ready(folder: AttemptFolder, ranks: int = 2) -> None:
     logs = [folder.at(layout.LOGS) / f"rank-{rank}.log" for rank in range(ranks)]
     until(lambda: all("ready" in path.read_text() for path in logs), seconds=60, what="the ranks")
 
 
-def test_each_rank_has_its_own_log_and_exit(box: Box) -> None:
-    words = "rank, os.environ['WORLD_SIZE'], sys.argv[1:], os.getcwd()"
-    folder = assign(box, f"print({words}, flush=True)\nopen('pid', 'a').write(f'{{rank}} {{os.getpid()}},')\n")
-    box.launcher.start(folder.attempt_id)
-    result = ended(folder, 60)
+def test_each_rank_has_its_own_log_and_exit(executed: AttemptFolder) -> None:
+    folder, result = executed, ended(executed)
     assert (result.kind, result.exit_code, result.failed_rank) == (ResultKind.EXITED, 0, None), log(
         folder, layout.LAUNCHER_LOG
     )
@@ -144,6 +159,7 @@ def test_ranks_that_ignore_everything_are_killed(box: Box) -> None:
     ready(folder)
     order(folder, AttemptOrder(attempt=folder.attempt_id, action=Action.STOP, reason=StopReason.PREEMPT, grace_s=1))
     result = ended(folder, 60)
+    assert forked(folder)
     assert (result.kind, result.stop, result.failed_rank) == (ResultKind.KILLED, StopReason.PREEMPT, None)
     assert processes.of_attempt(folder.attempt_id) == []
 

@@ -2,15 +2,14 @@
 
 import os
 import signal
-import textwrap
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support import accounts
-from tests.support.node import PYTHON, Box, ended, log
+from tests.support.node import PYTHON, ended, log
+from tests.support.pair import Pair, forked
 from tests.support.processes import MARK
 from tests.support.wait import until
 from torchyard.injob import layout
@@ -21,42 +20,6 @@ from worker.launching import warm
 from worker.launching.warm import ForkServers, ServerKey, key_of
 from worker.monitoring import inventory, processes, stacks
 from worker.shim import table
-
-
-class Pair:
-    """A worker home whose jobs are executed, and one with the same in-job folder whose jobs are forked."""
-
-    def __init__(self, root: Path) -> None:
-        self.servers = ForkServers(log=root / "forkserver.log")
-        self.cold = Box(root)
-        self.warm = Box(root, fork_servers=self.servers)
-
-    def run(self, files: dict[str, str], **spec: Any) -> tuple[tuple[AttemptFolder, Result], ...]:
-        """A job in both ways, and that the second was forked."""
-        given: dict[str, Any] = {"files": {name: textwrap.dedent(text) for name, text in files.items()}, **spec}
-        cold, first = self.cold.run(**given)
-        self.make(cold)
-        warm, second = self.warm.run(**given)
-        return (cold, first), (warm, second)
-
-    def make(self, like: AttemptFolder) -> None:
-        key = key_of(like.read_launch() or {})
-        assert key is not None
-        if not self.servers.has(key):
-            assert self.servers.make(key), self.servers.log.read_text()
-
-    def start(self, files: dict[str, str | bytes], **spec: Any) -> AttemptFolder:
-        folder = self.warm.assign(files=files, **spec)
-        self.warm.launcher.start(folder.attempt_id)
-        return folder
-
-
-@pytest.fixture(scope="module")
-def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    made = Pair(tmp_path_factory.mktemp("warm"))
-    yield made
-    made.servers.close()
-
 
 #: Programs of one process; each tells what differs if anything does.
 ALONE = {
@@ -389,12 +352,6 @@ def told(folder: AttemptFolder, name: str = "rank-0.log") -> str:
 def outcome(result: Result) -> dict[str, object]:
     ranks = [(each.rank, each.exit_code, each.signal) for each in result.ranks]
     return {"ranks": ranks, **result.model_dump(include={"kind", "exit_code", "signal", "failed_rank", "message"})}
-
-
-def forked(folder: AttemptFolder) -> bool:
-    """Whether an attempt's shim was forked from a server."""
-    shim = folder.read_shim()
-    return shim is not None and shim.forked
 
 
 @accounts.needs_root
