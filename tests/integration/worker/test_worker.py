@@ -6,6 +6,7 @@ import platform
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -44,6 +45,17 @@ def box(tmp_path: Path, short_tmp: Path) -> Iterator[Yard]:
         yield made
 
 
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yard]:
+    """One that has been started, for all tests that change nothing but attempts of their own."""
+    with (
+        tempfile.TemporaryDirectory(prefix="ty-", dir="/tmp") as short,
+        yard(tmp_path_factory.mktemp("yard"), Path(short)) as made,
+    ):
+        made.start()
+        yield made
+
+
 def go(box: Yard, attempt: str) -> None:
     (box.attempts / attempt / "job" / "go").touch()
 
@@ -70,12 +82,11 @@ def test_a_message_that_comes_five_times_runs_once(box: Yard) -> None:
     assert box.stop() == 0
 
 
-def test_the_start_is_told_from_the_message_to_the_first_instruction(box: Yard) -> None:
-    box.start()
-    attempt = box.fake.assign(["true"])
-    box.send(attempt)
-    result = box.settled(attempt)
-    start = result.start or box.fake.starts[attempt]
+def test_the_start_is_told_from_the_message_to_the_first_instruction(started: Yard) -> None:
+    attempt = started.fake.assign(["true"])
+    started.send(attempt)
+    result = started.settled(attempt)
+    start = result.start or started.fake.starts[attempt]
     assert start.published_us is not None
     assert start.published_us <= start.heard_us
     names = ("claiming", "claimed", "prepared", "shim", "started")
@@ -83,39 +94,36 @@ def test_the_start_is_told_from_the_message_to_the_first_instruction(box: Yard) 
     assert (start.warm, start.cold_reason) == (False, "warm start is off on this node (TORCHYARD_WARM_START)")
 
 
-def test_what_is_installed_is_told(box: Yard, tmp_path: Path) -> None:
+def test_what_is_installed_is_told(started: Yard, tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True)
     (site,) = (tmp_path / "venv/lib").glob("python3.*/site-packages")
     (site / "Some_Thing-1.2.dist-info").mkdir()
-    box.start()
     talker = ["python", "-I", "-S", "-u", "-c", TALKER]
-    attempt = box.fake.assign(talker, launcher="python", python=str(tmp_path / "venv"))
-    box.send(attempt)
-    found = until(lambda: box.fake.environments.get(attempt), what="the environment")
-    go(box, attempt)
-    box.settled(attempt)
+    attempt = started.fake.assign(talker, launcher="python", python=str(tmp_path / "venv"))
+    started.send(attempt)
+    found = until(lambda: started.fake.environments.get(attempt), what="the environment")
+    go(started, attempt)
+    started.settled(attempt)
     assert found.interpreter == str(tmp_path / "venv/bin/python")
     assert found.python == platform.python_version()
     assert (found.packages, found.error) == ({"some-thing": "1.2"}, None)
 
 
-def test_what_a_killed_program_leaves_among_its_temporary_files_goes_with_the_run(box: Yard) -> None:
-    box.start()
+def test_what_a_killed_program_leaves_among_its_temporary_files_goes_with_the_run(started: Yard) -> None:
     left = "import os, tempfile; print(tempfile.mkdtemp(), flush=True); os.kill(os.getpid(), 9)"
-    attempt = box.fake.assign(["python", "-c", left], launcher="torchrun")
-    box.send(attempt)
-    assert box.settled(attempt).exit_code != 0
-    made = Path(box.fake.log(attempt).decode().split()[0])
+    attempt = started.fake.assign(["python", "-c", left], launcher="torchrun")
+    started.send(attempt)
+    assert started.settled(attempt).exit_code != 0
+    made = Path(started.fake.log(attempt).decode().split()[0])
     assert made.parent.name.startswith("torchyard-")
-    until(lambda: not list(box.attempts.iterdir()), what="the removal of the folder")
+    until(lambda: not list(started.attempts.iterdir()), what="the removal of the folder")
     assert not made.parent.exists()
 
 
-def test_an_import_error_is_recognised_with_its_own_words(box: Yard) -> None:
-    box.start()
-    attempt = box.fake.assign([*PYTHON, "print('step 1')\nraise ModuleNotFoundError('my own text')"])
-    box.send(attempt)
-    result = box.settled(attempt)
+def test_an_import_error_is_recognised_with_its_own_words(started: Yard) -> None:
+    attempt = started.fake.assign([*PYTHON, "print('step 1')\nraise ModuleNotFoundError('my own text')"])
+    started.send(attempt)
+    result = started.settled(attempt)
     assert (result.exit_code, result.fingerprint, result.subject) == (1, "import-error", "my own text")
     assert (result.traceback or "").endswith("ModuleNotFoundError: my own text")
 
@@ -215,14 +223,13 @@ def test_an_attempt_that_ended_without_a_worker_is_reported_by_the_next(box: Yar
     check_talker(box, attempt)
 
 
-def test_a_shim_that_is_killed_is_reported_lost(box: Yard) -> None:
-    box.start()
-    attempt = box.fake.assign(["sleep", "60"])
-    box.send(attempt)
-    until(lambda: attempt in box.fake.running)
-    record = json.loads((box.attempts / attempt / "yard" / "shim.json").read_text())
+def test_a_shim_that_is_killed_is_reported_lost(started: Yard) -> None:
+    attempt = started.fake.assign(["sleep", "60"])
+    started.send(attempt)
+    until(lambda: attempt in started.fake.running)
+    record = json.loads((started.attempts / attempt / "yard" / "shim.json").read_text())
     os.kill(record["pid"], signal.SIGKILL)
-    assert box.settled(attempt).kind is wire.ResultKind.LOST
+    assert started.settled(attempt).kind is wire.ResultKind.LOST
 
 
 def test_a_stop_reaches_the_shim_at_a_nudge(box: Yard) -> None:
@@ -239,12 +246,11 @@ def test_a_stop_reaches_the_shim_at_a_nudge(box: Yard) -> None:
     assert result.stop == "cancel"
 
 
-def test_a_failing_rank_is_quoted(box: Yard) -> None:
-    box.start()
+def test_a_failing_rank_is_quoted(started: Yard) -> None:
     program = "print('hello'); raise ValueError('no such digit')"
-    attempt = box.fake.assign([*PYTHON, program])
-    box.send(attempt)
-    result = box.settled(attempt)
+    attempt = started.fake.assign([*PYTHON, program])
+    started.send(attempt)
+    result = started.settled(attempt)
     assert result.exit_code == 1
     assert result.traceback is not None
     assert result.traceback.startswith("Traceback (most recent call last):")
