@@ -94,7 +94,7 @@ def register(message: wire.Register, ctx: Ctx, node: Node, caller: Caller = requ
 @router.post("/heartbeat")
 def heartbeat(message: wire.Heartbeat, ctx: Ctx, node: Node) -> Response:
     """A worker is alive; answered by its orders."""
-    with _refusals():
+    with ctx.db.with_reserve(), _refusals():
         return answer(reports.heartbeat(ctx.db, ctx.now_us(), node, message))
 
 
@@ -140,7 +140,7 @@ def running(attempt_id: AttemptId, message: wire.Started, ctx: Ctx, node: Node) 
 def result(attempt_id: AttemptId, message: wire.Result, ctx: Ctx, node: Node) -> Response:
     """The attempt is over; answered as by `settled` where it says that nothing is left to bring."""
     attempt = memory.of_node(ctx.db, ctx.memory, attempt_id, node)
-    with _refusals():
+    with ctx.db.with_reserve(), _refusals():
         found = reports.result(ctx.db, ctx.estimator, ctx.now_us(), node, attempt, message)
     return Response(status_code=NOTHING) if found is None else answer(found)
 

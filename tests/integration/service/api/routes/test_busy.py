@@ -9,11 +9,12 @@ from sqlalchemy import func, select
 
 from service.db.models import Job
 from service.db.reserve import SIZE
-from tests.support import disks
+from tests.support import disks, scripted
 from tests.support.databases import locked
 from tests.support.live import Live, live_service, running, serve, settings_for, yard_home  # noqa: F401  fixtures
 from tests.support.problems import kind
 from tests.support.specs import spec
+from torchyard import wire
 from torchyard.client.client import Client
 
 
@@ -77,6 +78,24 @@ def test_what_makes_room_gets_through_on_a_full_disk(migrated_file: Path, yard_h
             live.client.post(f"/api/v1/jobs/{last}/cancel").raise_for_status()
             assert reserve.stat().st_blocks * 512 == SIZE
         assert not reserve.exists()
+
+
+def test_a_running_job_is_cancelled_on_a_full_disk(migrated_file: Path, yard_home: Path, tmp_path: Path) -> None:  # noqa: F811
+    """Its node hears of it, and its end is stored."""
+    with disks.small(tmp_path / "disk", 24) as disk:
+        database = disk / "test.db"
+        database.write_bytes(migrated_file.read_bytes())
+        settings = settings_for(f"sqlite:///{database}", disk, disk_floor=0)
+        with running(settings) as live, scripted.agent(live) as agent:
+            job = submit(live).raise_for_status().json()["id"]
+            attempt = agent.start()
+            disks.fill(disk / "full")
+            assert any(submit_much(live).status_code == 507 for _ in range(60))
+            live.client.post(f"/api/v1/jobs/{job}/cancel").raise_for_status()
+            assert any(submit(live).status_code == 507 for _ in range(200))
+            assert agent.ordered(wire.Action.STOP).attempt == attempt.id
+            attempt.end(signal=15)
+            assert live.client.get(f"/api/v1/jobs/{job}").json()["state"] == "cancelled"
 
 
 def test_a_full_disk_has_a_problem_of_its_own(migrated_file: Path, yard_home: Path, tmp_path: Path) -> None:  # noqa: F811
