@@ -1,5 +1,6 @@
 """``run`` and ``submit``."""
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -45,6 +46,13 @@ def run(
     cpus: Annotated[int | None, typer.Option(help="CPU cores.", min=1)] = None,
     memory: Annotated[str | None, typer.Option(help="Main memory, such as 32GiB.")] = None,
     retries: Annotated[int | None, typer.Option(help="Start again so often after a failure.", min=0)] = None,
+    resume_args: Annotated[
+        str | None,
+        typer.Option(
+            help="Put behind the command when it goes on after a stop, such as '--resume {checkpoint}'; without "
+            "{checkpoint} also where it finds files of its own."
+        ),
+    ] = None,
     launcher: Annotated[str | None, typer.Option(help="torchrun, launch, python or none; default auto.")] = None,
     network: Annotated[
         str | None, typer.Option(help="isolated: the job reaches nobody and nobody reaches it; default host.")
@@ -88,6 +96,7 @@ def run(
         priority=priority,
         time_limit=time_limit,
         max_retries=retries,
+        resume=None if resume_args is None else {"args": _words(resume_args)},
         launcher=launcher,
         network=network,
         python=python,
@@ -139,6 +148,14 @@ def number_or_all(gpus: str) -> int | str:
     if gpus != "all":
         raise typer.BadParameter(f"--gpus {gpus}: give a number, or all for as many as a node has")
     return gpus
+
+
+def _words(line: str) -> list[str]:
+    """Split ``--resume-args`` as a shell would; raises BadParameter for a quote without its end."""
+    try:
+        return shlex.split(line)
+    except ValueError as error:
+        raise typer.BadParameter(f"--resume-args {line}: {error}") from error
 
 
 def _listed(refs: str | None) -> list[str] | None:

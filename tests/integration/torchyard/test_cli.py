@@ -85,6 +85,16 @@ def test_a_project_that_is_new_is_told_once(yard: Callable[..., Done], code: Pat
     assert "is new" not in yard(*words).err
 
 
+def test_a_command_is_told_how_it_goes_on(yard: Callable[..., Done], code: Path) -> None:
+    words = ("--gpus", "0", "--code", str(code), "--", "python", "train.py")
+    assert yard("run", "-d", "--resume-args", "--resume {checkpoint} --note 'a b'", *words).code == 0
+    assert yard("show", "1", "--json").json["spec"]["resume"] == {"args": ["--resume", "{checkpoint}", "--note", "a b"]}
+    refused = yard("run", "-d", "--resume-args", "--from {newest}", *words)
+    assert (refused.code, "write {checkpoint}, the only one there is" in refused.err.replace("\n", " ")) == (125, True)
+    refused = yard("run", "-d", "--resume-args", "--note 'a", *words)
+    assert (refused.code, "No closing quotation" in refused.err) == (2, True)
+
+
 def test_a_python_that_is_not_on_the_box_is_warned_of(yard: Callable[..., Done], code: Path) -> None:
     words = ("--dry-run", "--gpus", "0", "--launcher", "python", "--code", str(code), "--", "python", "train.py")
     assert "python: there is no /nope on this machine" in yard("run", "--python", "/nope", *words).err
