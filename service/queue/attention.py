@@ -4,6 +4,7 @@ Nodes and devices concern everybody, as do runs that hang or leave their GPUs id
 that are not finite and of jobs that failed, each user hears of their own.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -12,6 +13,7 @@ from sqlalchemy import Connection, and_, exists, literal, select, union_all
 from sqlalchemy.orm import aliased
 
 from service.accounting.gpu_time import IDLE_BELOW
+from service.db.chunks import chunks
 from service.db.engine import Database
 from service.db.models import Allocation, Attempt, Device, Job, MetricSeries, Sample, User
 from service.db.records.nodes import DeviceRecord, NodeRecord
@@ -31,6 +33,8 @@ from torchyard.wire import Finding
 MINUTE_US = 60 * 1_000_000
 #: GPUs are idle if they did nothing at each of so many moments, a minute apart.
 IDLE_MINUTES = 10
+#: Attempts on their nodes that one statement looks at: SQLite takes 500 queries in it.
+PROBED = 500 // IDLE_MINUTES
 #: Failures are told for so long, and so many of them.
 FAILED_US, MAX_FAILED = 24 * 60 * MINUTE_US, 8
 
@@ -160,10 +164,13 @@ def _held_gpus(tx: Connection, attempts: Sequence[AttemptId]) -> list[_HeldGpu]:
 def _busiest(tx: Connection, held: Sequence[_HeldGpu], now: int) -> dict[AttemptId, tuple[bool, float]]:
     """Return for each attempt whether every moment was sampled, and the most that any of its GPUs did, in percent."""
     places = list(dict.fromkeys((gpu.attempt_id, gpu.node) for gpu in held))
-    probes = _Probe.all(tx.execute(union_all(*_probes(places, now)))) if places else []
+    probes: defaultdict[tuple[AttemptId, str], list[dict[str, float]]] = defaultdict(list)
+    for some in chunks(places, PROBED):
+        for probe in _Probe.each(tx.execute(union_all(*_probes(some, now)))):
+            probes[probe.attempt_id, probe.node].append(probe.sampled)
     found: dict[AttemptId, tuple[bool, float]] = {}
     for attempt, node in places:
-        seen = [probe.sampled for probe in probes if (probe.attempt_id, probe.node) == (attempt, node)]
+        seen = probes[attempt, node]
         names = [f"gpu.{gpu.index}.utilization" for gpu in held if (gpu.attempt_id, gpu.node) == (attempt, node)]
         values = [sampled[name] for sampled in seen for name in names if name in sampled]
         whole = len(values) == IDLE_MINUTES * len(names)

@@ -13,6 +13,7 @@ from tests.integration.service.queue.test_timeline import UUIDS, caller
 from tests.support import box
 from tests.support.recorded_context import RecordedContext
 from torchyard.api import Attention, JobError
+from torchyard.ids import AttemptId
 
 TRACEBACK = 'Traceback (most recent call last):\n  File "train.py", line 3\nValueError: no such data set\n'
 
@@ -97,6 +98,16 @@ def test_a_run_that_uses_no_gpu(yard: RecordedContext, percent: float, minutes: 
             insert(Sample), [{"node": "box", "attempt_id": attempt, "time_us": at, "values": values} for at in moments]
         )
     assert [item.kind for item in load(yard)] == kinds
+
+
+def test_more_runs_are_looked_at_than_one_statement_takes(yard: RecordedContext) -> None:
+    held = [attention._HeldGpu(AttemptId(f"att-{number}"), "box", 0) for number in range(attention.PROBED + 1)]
+    sampled = {"node": "box", "attempt_id": held[-1].attempt_id, "values": {"gpu.0.utilization": 70.0}}
+    with yard.ctx.db.write() as tx:
+        tx.execute(insert(Sample).values(time_us=yard.clock.us, **sampled))
+    with yard.ctx.db.read() as tx:
+        found = attention._busiest(tx, held, yard.clock.us)
+    assert found == {each.attempt_id: (False, 0.0) for each in held} | {held[-1].attempt_id: (False, 70.0)}
 
 
 def test_a_metric_that_is_not_finite_is_told_to_its_owner(yard: RecordedContext) -> None:
