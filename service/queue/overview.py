@@ -180,7 +180,8 @@ def _names(
     tx: Connection, seen: QueueSnapshot, found: dict[JobId, list[Blocker]], job: JobRecord | None = None
 ) -> Names:
     """Return the names that reasons may need; for a single job also those that it waits for."""
-    lists = {id(blockers): (one, blockers) for one, blockers in found.items()}  # many jobs have the same one
+    # Many jobs have the same one, of which the first is told about (`_strongest`).
+    lists = {id(blockers): (one, blockers) for one, blockers in reversed(found.items())}
     jobs = [name for one, blockers in lists.values() for name in reasons.mentioned(seen.state, one, blockers)]
     users = [blocker.reached.whose for blockers in found.values() for blocker in blockers if blocker.reached]
     awaited = _awaited(tx, job) if job is not None else []

@@ -20,9 +20,6 @@ class Lack:
 
 def lack_of(info: NodeInfo, resources: ResourceRequest) -> Lack | None:
     """Return why the job does not fit on the node even when it is empty; None if it would fit."""
-    if info.name in resources.excluded_nodes:
-        words = TranslatableText("lacks-account", "runs no jobs of this user, for want of a UNIX account")
-        return Lack(words=words, params={"lack": "account"})
     if lacking := _lacking_features(info, resources) or _lacking_slots(info, resources):
         return lacking
     if resources.cpus > info.cpus:
@@ -36,6 +33,9 @@ def lack_of(info: NodeInfo, resources: ResourceRequest) -> Lack | None:
             "little-memory", "has {found} of memory, the job needs {needed}", found=found, needed=needed
         )
         return _too_little("memory", words)
+    if info.name in resources.excluded_nodes:
+        words = TranslatableText("lacks-account", "runs no jobs of this user, for want of a UNIX account")
+        return Lack(words=words, params={"lack": "account"})
     return None
 
 

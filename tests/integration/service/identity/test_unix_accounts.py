@@ -15,6 +15,7 @@ from service.identity import unix_accounts, users
 from service.infra.observability import Counters
 from service.jobs import fit
 from service.nodes import heartbeats, launches
+from service.queue import overview
 from tests.support import box, submissions
 from tests.support.recorded_context import RecordedContext
 from torchyard import wire
@@ -143,19 +144,27 @@ def active(db: Database, yes: bool) -> None:
         tx.execute(update(User).where(User.id == "user-ada").values(deactivated_us=None if yes else box.NOW))
 
 
+def listed(made: RecordedContext) -> list[str]:
+    """Return what the queue says of each job."""
+    page = overview.page(made.ctx.db, made.ctx.loader, made.ctx.now_us(), submissions.ADA, 0, 10)
+    return [entry.reason for entry in page.items]
+
+
 def test_jobs_of_a_deactivated_user_wait_until_an_administrator_decides(
     made: RecordedContext, scheduler: Scheduler
 ) -> None:
-    job = submissions.job(made.ctx)
+    job, alike = (submissions.job(made.ctx) for _ in range(2))
     active(made.ctx.db, False)
     assert scheduler.run_pass() == 0
-    assert told(made, job.id)["account"] == (
+    why = (
         "ada is deactivated, so no node starts their jobs: an administrator cancels them, or ends that with "
         "`yard users set ada --active`"
     )
+    assert (told(made, job.id)["account"], told(made, alike.id)["account"]) == (why, why)
+    assert listed(made) == [why, why]
     active(made.ctx.db, True)
-    assert scheduler.run_pass() == 1
-    assert where(made) == ["box"]
+    assert scheduler.run_pass() == 2
+    assert where(made) == ["box", "box"]
 
 
 def test_what_was_assigned_before_its_user_was_deactivated_is_not_handed_out(

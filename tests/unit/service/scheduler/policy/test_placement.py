@@ -55,6 +55,9 @@ def test_a_node_that_runs_none_of_the_owners_jobs_is_left_to_others() -> None:
     assert never_fits(ResourceRequest(gpus=1, excluded_nodes=frozenset("a")), infos[:1]) == [
         "node a runs no jobs of this user, for want of a UNIX account"
     ]
+    assert never_fits(ResourceRequest(gpus=2, excluded_nodes=frozenset("a")), infos[:1]) == [
+        "node a has 1 GPUs, the job needs 2"
+    ], "what would be in the way with an account, too"
 
 
 def test_unusable_gpus_are_left_out() -> None:
