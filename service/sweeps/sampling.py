@@ -51,6 +51,8 @@ def _drawn(values: Values, chance: float) -> Value:
             return _rounded(math.exp(math.log(low) + (math.log(high) - math.log(low)) * chance), low, high)
         case Integer(integer=(first, last)):
             return first + int(chance * (last - first + 1))
+        case Range(range=(start, end)):  # which may be too long for a list
+            return start + int(chance * (end - start))
     listed = _listed(values)
     return listed[int(chance * len(listed))]
 

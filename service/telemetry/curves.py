@@ -1,5 +1,6 @@
 """Metrics of many jobs on one grid, so that they can be drawn in one chart."""
 
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil
@@ -138,7 +139,7 @@ def _width(
             places = _places(points, query.axis, origins[curve.job])
             low = min(places.min(), low if low is not None else np.inf) if query.start is None else query.start
             high = max(places.max(), high if high is not None else -np.inf) if query.end is None else query.end
-    span = float((high or 0) - (low or 0))
+    span = min(float((high or 0) - (low or 0)), sys.float_info.max)
     least = 1.0 if query.axis is Axis.STEP else 2.0**-10
     width = float(2.0 ** ceil(np.log2(span / query.parts))) if span > 0 else least
     return max(width, least)

@@ -19,7 +19,16 @@ from service.infra.etags import Tagged, etag, names
 from service.telemetry import rollups
 from service.telemetry.blocks import Axis, bucketed
 from service.telemetry.rollups import ALL, LINES, NONE, Rows, SeriesBlocks, Within
-from service.telemetry.series import CURSOR_WITH_RANGE, NO_CURSOR, MetricsCursor, Points, join, last_steps, thin
+from service.telemetry.series import (
+    CURSOR_WITH_RANGE,
+    NO_CURSOR,
+    MetricsCursor,
+    Points,
+    int64,
+    join,
+    last_steps,
+    thin,
+)
 from torchyard import api
 from torchyard.ids import AttemptId, JobId
 
@@ -73,11 +82,7 @@ class MetricsRange:
 
     def _ends(self) -> tuple[int, int]:
         start, end = (None if each is None else each * self.axis.scale for each in (self.start, self.end))
-        return ALL[0] if start is None else _int64(ceil(start)), ALL[1] if end is None else _int64(floor(end))
-
-
-def _int64(number: int) -> int:
-    return min(max(number, ALL[0]), ALL[1])
+        return ALL[0] if start is None else int64(start, ceil), ALL[1] if end is None else int64(end, floor)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,7 +154,7 @@ def read(tx: Connection, job_id: JobId, query: MetricsQuery) -> api.Metrics:
         for series_id, points in _columns(rows):
             row = wanted[series_id]
             parts[row.curve].append(points.until(limits[row.curve][row.attempt]))
-        lines = after + 1, LINES[1] if until is None else _int64(until.marks[name])
+        lines = after + 1, LINES[1] if until is None else min(until.marks[name], LINES[1])
         for row in long:
             within = query.range.within(limits[row.curve][row.attempt], lines)
             blocks = rollups.read(tx, row.id, row.rolled_seq, within)

@@ -12,10 +12,9 @@ from sqlalchemy import ColumnElement, Connection, Float, and_, cast, func, selec
 from service.db.engine import Database
 from service.db.models import Attempt, Job, Node, Sample
 from service.errors import field_problem, not_found
-from service.telemetry.series import CURSOR_WITH_RANGE, NO_CURSOR, Points, thin
+from service.telemetry.series import CURSOR_WITH_RANGE, NO_CURSOR, Points, int64, thin
 from torchyard import api
 from torchyard.ids import JobId
-from torchyard.numbers import INT64
 
 #: Samples that are read for each point that is shown.
 SAMPLES_PER_POINT = 4
@@ -82,13 +81,9 @@ def _read(tx: Connection, where: Any, query: SamplesQuery) -> api.Metrics:
 
 def _in_range(query: SamplesQuery) -> list[ColumnElement[bool]]:
     return [
-        *([] if query.start is None else [Sample.time_us >= _moment_us(ceil(query.start * 1e6))]),
-        *([] if query.end is None else [Sample.time_us <= _moment_us(floor(query.end * 1e6))]),
+        *([] if query.start is None else [Sample.time_us >= int64(query.start * 1e6, ceil)]),
+        *([] if query.end is None else [Sample.time_us <= int64(query.end * 1e6, floor)]),
     ]
-
-
-def _moment_us(number: int) -> int:
-    return min(max(number, INT64.start), INT64.stop - 1)
 
 
 def _bucketed(
@@ -104,7 +99,7 @@ def _bucketed(
     each = func.json_each_text if tx.dialect.name == "postgresql" else func.json_each
     sampled = each(numbered.c.sampled).table_valued("key", "value")
     time_us, value = numbered.c.time_us, cast(sampled.c.value, Float)
-    place = ((time_us - oldest) * parts) // (newest - oldest + 1)
+    place = (time_us - oldest) // -(-(newest - oldest + 1) // parts)  # multiplied, the years of a wrong clock overflow
     summary = (func.min(time_us), func.max(time_us), func.count(), func.min(value), func.avg(value), func.max(value))
     rows = tx.execute(
         select(numbered.c.node, sampled.c.key, place.label("part"), *summary)

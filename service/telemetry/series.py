@@ -2,7 +2,7 @@
 
 import base64
 import binascii
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -54,6 +54,14 @@ class Points:
         if self.special.any():
             values = [SPECIAL_VALUES[code] or value for value, code in zip(values, self.special.tolist(), strict=True)]
         return list(zip(steps, times, values, strict=True))
+
+
+def int64(number: float, rounded: Callable[[float], int]) -> int:
+    """Return the number as whole as `rounded` makes it; one beyond what the database holds as the nearest that it does.
+
+    An infinite one is one of those: seconds may have no number of microseconds.
+    """
+    return rounded(min(max(number, INT64.start), INT64.stop - 1))
 
 
 def join(parts: Iterable[Points]) -> Points:

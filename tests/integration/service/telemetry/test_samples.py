@@ -74,3 +74,17 @@ def test_a_cursor_has_no_range(db: Database) -> None:
     box.add_people(db)
     with pytest.raises(ProblemError, match="since"):
         samples.of_job(db, box.add_job(db), SamplesQuery(max_points=10, since="1", end=5))
+
+
+def test_samples_of_a_wrong_clock_are_years_apart(db: Database, node: str) -> None:
+    wrong = {"node": "box", "attempt_id": "", "time_us": 2**62, "values": {"cpu.percent": 1.0}}
+    with db.write() as tx:
+        tx.execute(insert(Sample).values(wrong))
+    cpu, _ = samples.of_node(db, node, SamplesQuery(max_points=1000, buckets=10)).series
+    assert columns(cpu, "count") == [[40, 1]]
+
+
+@pytest.mark.parametrize("start", [-1e308, 1e308])
+def test_a_moment_beyond_all_times_is_none_of_them(db: Database, node: str, start: float) -> None:
+    found = samples.of_node(db, node, SamplesQuery(max_points=1000, start=start)).series
+    assert len(found) == (2 if start < 0 else 0)

@@ -4,12 +4,19 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from service.telemetry.series import NOTHING_COUNTS, MetricsCursor, join, last_steps, thin
+from service.telemetry.series import NOTHING_COUNTS, MetricsCursor, int64, join, last_steps, thin
 from tests.support.points import points
 
 
 def test_rows_say_what_json_cannot() -> None:
     assert points([1, 2], [0.5, math.nan]).rows() == [(1, 1.0, 0.5), (2, 2.0, "nan")]
+
+
+@pytest.mark.parametrize(
+    ("number", "whole"), [(0.5, 1), (-math.inf, -(2**63)), (math.inf, 2**63 - 1), (2.0**63, 2**63 - 1), (2**62, 2**62)]
+)
+def test_a_bound_is_one_that_databases_hold(number: float, whole: int) -> None:
+    assert int64(number, math.ceil) == whole
 
 
 def test_parts_are_joined_in_order_of_steps() -> None:

@@ -137,6 +137,21 @@ def test_a_parameter_that_is_not_read(live_service: Live) -> None:
     assert live_service.anonymous.get(f"{API}/session/ways", params={"iss": "x"}).is_success
 
 
+def test_a_field_that_is_not_read_removes_no_code(live_service: Live) -> None:
+    answer = live_service.client.post(f"{API}/snapshots/prune", json={"dry_run": True})
+    assert kind(answer) == (422, "invalid-request")
+    assert [each["field"] for each in answer.json()["errors"]] == ["dry_run"]
+
+
+def test_ranges_that_no_column_holds(live_service: Live) -> None:
+    job = live_service.client.post(f"{API}/jobs", json=spec()).json()["id"]
+    wide = {"start": "-1e308", "end": "1e308"}
+    for path in (f"/jobs/{job}/metrics", "/metrics/curves", f"/jobs/{job}/telemetry"):
+        asked = {"jobs": job, "names": "loss"} if path == "/metrics/curves" else {}
+        for axis in ({}, {"axis": "time"}) if path != f"/jobs/{job}/telemetry" else ({},):
+            assert live_service.client.get(f"{API}{path}", params={**wide, **asked, **axis}).is_success
+
+
 def test_headers_of_nonsense(live_service: Live) -> None:
     job = live_service.client.post(f"{API}/jobs", json=spec()).json()
     stream = f"{API}/jobs/{job['id']}/logs/stream"
