@@ -78,3 +78,8 @@ def test_another_seed_draws_others() -> None:
 def test_drawn_numbers_are_short_enough_to_read() -> None:
     drawn = sampling.parameters(sweep(parameters={"lr": {"uniform": [0, 1]}}, trials=100))
     assert all(float(f"{each['lr']:.6g}") == each["lr"] for each in drawn)
+
+
+def test_a_range_may_be_too_long_to_list() -> None:
+    (drawn,) = sampling.parameters(sweep(parameters={"seed": {"range": [-(2**62), 2**62]}}, trials=1))
+    assert -(2**62) <= drawn["seed"] < 2**62
