@@ -271,11 +271,13 @@ def _write(cursor: _Cursor) -> str:
 def _read(text: str, order: ListOrder) -> _Cursor:
     try:
         value, number, now_us = json.loads(base64.urlsafe_b64decode(text.encode()))
-    except (binascii.Error, UnicodeError, ValueError, TypeError):
+        str(value).encode()  # no database takes a lone surrogate
+    except (binascii.Error, UnicodeError, ValueError, TypeError, RecursionError):
         value, number, now_us = None, None, None
     numbers = [each for each in (value, number, now_us) if type(each) is int]
     fits = type(value) in _kinds(order) and type(number) is type(now_us) is int
-    if not fits or not all(-1 <= each < 2**62 for each in numbers):
+    # A duration is below 0 where the clock of the node that told the start was ahead.
+    if not fits or not all(-(2**62) <= each < 2**62 for each in numbers):
         raise field_problem(
             "cursor",
             TranslatableText("list-cursor", "is not one that this list has answered: begin without it"),
