@@ -86,6 +86,19 @@ def stores() -> "Stores | None":
     return Stores(found.data, found.secret_key)
 
 
+def starts_redis() -> bool:
+    """Return whether the stack of this machine starts a Redis of its own, as no setting names another; False if the
+    service is not installed, or its settings cannot be read.
+    """
+    from torchyard.exceptions import MissingExtraError
+
+    try:
+        extras.require("config", "service")
+        return "redis_url" not in _settings("service").read().model_fields_set
+    except (MissingExtraError, ValueError):
+        return False
+
+
 def floors() -> "Floors":
     """Return how much disk service and worker of this machine keep free, by their settings as far as they can be
     read.

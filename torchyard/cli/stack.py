@@ -113,7 +113,8 @@ def doctor(json: common.Json = False) -> None:
     root, worker_folder, plan = home.root(), home.worker_folder(), install.plan()
     installed = installation.is_installed(plan)
     owner = installation.owner_of(plan, root) if installed else None
-    found = checks.findings(root, worker_folder, owner, config.stores(), config.floors())
+    stores, floors, own_redis = config.stores(), config.floors(), config.starts_redis()
+    found = checks.findings(root, worker_folder, owner, stores, floors, own_redis=own_redis)
     found += checks.without_told(config.findings(), found)
     if installed:
         found += [each for each in installation.findings(plan) if each not in found]

@@ -35,12 +35,19 @@ class Floors(NamedTuple):
 
 
 def findings(
-    root: Path, worker: Path, owner: int | None = None, stores: Stores | None = None, floors: Floors | None = None
+    root: Path,
+    worker: Path,
+    owner: int | None = None,
+    stores: Stores | None = None,
+    floors: Floors | None = None,
+    *,
+    own_redis: bool = True,
 ) -> list[str]:
     """Return what is wrong with the stack of a home folder and its worker's folder, one sentence each.
 
     `owner` is the account that has the home, by default the caller's; `stores` is where the service keeps what it
-    stores, by default below the home; `floors` is how much disk stays free.
+    stores, by default below the home; `floors` is how much disk stays free; `own_redis` is whether the stack starts a
+    Redis of its own.
     """
     owner = os.geteuid() if owner is None else owner
     stores = stores or Stores(root / "service", root / "service" / "secrets.key")
@@ -51,7 +58,7 @@ def findings(
         *_accounts(worker),
         *_disk(floors.service, root, *([] if stores.data.is_relative_to(root) else [stores.data])),
         *_disk(floors.worker, worker),
-        *_redis(),
+        *(_redis() if own_redis else ()),
     ]
 
 
@@ -114,8 +121,6 @@ def _disk(floor: int, *folders: Path) -> Iterator[str]:
 
 
 def _redis() -> Iterator[str]:
-    if os.environ.get("TORCHYARD_REDIS_URL"):
-        return
     try:
         redis.find_executable()
     except TorchYardError as error:

@@ -23,3 +23,18 @@ def test_a_file_that_is_no_mapping_is_found_once(monkeypatch: pytest.MonkeyPatch
     file.write_text("sevice: {}\n")
     monkeypatch.setenv("TORCHYARD_SETTINGS", str(file))
     assert config.findings() == [f"{file}: sevice: there is no such section; did you mean service?"]
+
+
+@pytest.mark.parametrize(
+    ("text", "own"),
+    [("{}", True), ("service: {redis_url: redis://queue/0}", False), ("service: {kep_ended: 30d}", False)],
+    ids=["none", "named", "unreadable"],
+)
+def test_a_redis_of_its_own_is_started_where_no_setting_names_another(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str, own: bool
+) -> None:
+    file = tmp_path / "settings.yaml"
+    file.write_text(text)
+    monkeypatch.setenv("TORCHYARD_SETTINGS", str(file))
+    monkeypatch.delenv("TORCHYARD_REDIS_URL", raising=False)
+    assert config.starts_redis() is own

@@ -44,7 +44,6 @@ def place(open_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     monkeypatch.setattr(doctor, "SETTINGS_FOLDER", made.settings)
     monkeypatch.setattr(access, "interpreter_problem", lambda: None)
     monkeypatch.setattr(redis, "find_executable", lambda: "/usr/bin/redis-server")
-    monkeypatch.delenv("TORCHYARD_REDIS_URL", raising=False)
     return made
 
 
@@ -116,6 +115,7 @@ def test_what_is_missing_or_full(place: Place, monkeypatch: pytest.MonkeyPatch) 
     assert [finding.partition(":")[0] for finding in (first, second)] == [str(place.root), str(place.worker)]
     assert ("less than 1048576.0 TiB" in first, "less than 2097152.0 TiB" in second) == (True, True)
     assert last == str(NoRedisError())
+    assert doctor.findings(place.root, place.worker, floors=floors, own_redis=False) == [network, first, second]
 
 
 def test_the_command_exits_with_1_for_a_finding(open_tmp: Path) -> None:
