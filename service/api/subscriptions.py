@@ -60,12 +60,12 @@ _TOPIC = re.compile(
 )
 
 
-def parse(name: str) -> Topic:
-    """Return the topic of a name; an ``invalid-request`` problem for any other text."""
+def parse(name: str, field: str = "topics") -> Topic:
+    """Return the topic of a name; an ``invalid-request`` problem of the field that has it for any other text."""
     match = _TOPIC.fullmatch(name)
     if match is None:
         raise field_problem(
-            "topics",
+            field,
             TranslatableText(
                 "no-topic",
                 "{name!r} is none of jobs, queue, nodes, notices, job:ID, metrics:ID:CURSOR, "

@@ -41,7 +41,7 @@ async def open_stream(
     should be read again; `log:ID:ATTEMPT:RANK:OFFSET` brings `log` and at its end
     `log-end`, as the log's own stream does.
     """
-    topics = [subscriptions.parse(name) for name in topic or ()]
+    topics = [subscriptions.parse(name, "topic") for name in topic or ()]
     return open_streams(request).response(caller, publisher.events(topics, caller, lambda: current(request)))
 
 

@@ -21,8 +21,9 @@ def test_topics_are_read_from_their_names(name: str, topic: Topic) -> None:
 
 @pytest.mark.parametrize("name", ["", "job", "job:", "jobs:1", "log:j:1", "metrics:j", "job:a b", "log:j:1:1:-1"])
 def test_strange_names_are_refused(name: str) -> None:
-    with pytest.raises(ProblemError):
-        parse(name)
+    with pytest.raises(ProblemError) as refused:
+        parse(name, "topic")
+    assert [each.field for each in refused.value.errors] == ["topic"]
 
 
 def test_a_reader_that_is_too_slow_is_given_up() -> None:
