@@ -3,6 +3,8 @@
 from datetime import datetime
 from typing import Literal
 
+from pydantic import ConfigDict
+
 from torchyard.api.base import Number, Resource
 from torchyard.wire import FileRef
 
@@ -81,6 +83,8 @@ class NewSnapshot(Resource):
 
 class PruneSnapshots(Resource):
     """A request to remove those of your snapshots of code that no job is on."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     discarded: bool = False
     """And those of discarded jobs alone: these jobs cannot be run again then."""
