@@ -6,7 +6,7 @@ import type { Series } from "../api/types";
 import type { Range } from "../lib/buckets";
 import { lineColor } from "../lib/colors";
 import { list, metric, number, tick } from "../lib/format";
-import { type Axis, labels as labelsOf, smooth, type Table, toTable } from "../lib/series";
+import { type Axis, labels as labelsOf, lastValue, smooth, type Table, toTable } from "../lib/series";
 import { useTheme } from "../lib/theme";
 import { duration, moment } from "../lib/time";
 import { within } from "./keys";
@@ -139,15 +139,12 @@ function valueAt(
   table: Table, series: readonly Series[], column: number, index: number | null, words: (value: number) => string,
 ): string {
   if (index === null) {
-    const last = lastValue(series[column]);
+    const one = series[column];
+    const last = one && lastValue(one);
     return typeof last === "number" ? words(last) : last ?? "–";
   }
   const mark = table.marks.find((one) => one.series === column && one.x === table.x[index]);
   return mark?.kind ?? valueOfRow(table, column, index, words);
-}
-
-function lastValue(series: Series | undefined): number | string | undefined {
-  return series?.points.at(-1)?.[2] ?? series?.buckets?.mean.at(-1);
 }
 
 /** The value in a row, or in the nearest before it; of a bucket its mean and its bounds. */

@@ -4,6 +4,7 @@ import { lineColor } from "../lib/colors";
 import { tick } from "../lib/format";
 import type { Axis, Mark } from "../lib/series";
 import { duration } from "../lib/time";
+import { shownBounds } from "./bounds";
 import { haveRoom } from "./flags";
 
 /** A moment worth a vertical line: a later attempt took over there. */
@@ -81,8 +82,8 @@ export function optionsOf(shape: Shape, look: Look): uPlot.Options {
     scales: {
       x: { time: shape.clock },
       y: {
-        ...(shape.logarithmic ? { distr: LOGARITHMIC } : { range: roomy }),
-        ...(shape.range !== null && { range: shape.range }),
+        ...(shape.logarithmic && { distr: LOGARITHMIC }),
+        ...rangeOf(shape),
       },
     },
     axes: [
@@ -129,6 +130,14 @@ function words(split: number | null, shape: Shape): string {
 function steps(value: number): string {
   if (!Number.isInteger(value)) return "";
   return Math.abs(value) >= 10_000 ? `${tick(value / 1000)}k` : tick(value);
+}
+
+/** How the vertical axis ends; nothing where uPlot decides. */
+function rangeOf({ range, logarithmic }: Shape): Pick<uPlot.Scale, "range"> {
+  if (range !== null && shownBounds(range, logarithmic, null) !== null) {
+    return { range: (_, least) => shownBounds(range, logarithmic, least) ?? range };
+  }
+  return logarithmic ? {} : { range: roomy };
 }
 
 /** A little room above and below, also around a flat line. */

@@ -53,6 +53,17 @@ describe("splice", () => {
   });
 });
 
+it("leaves the whole as it is where nothing is known more closely", () => {
+  const detail = { range: { start: 10, end: 20 }, series: [line(10, 10)] };
+  expect(splice([line(0, 60)], detail, "step")).toEqual([line(0, 60)]);
+});
+
+it("keeps a mark in each part of a run that diverges for long, and the last", () => {
+  const { points } = compact(line(0, 50_000, () => "nan"), "step");
+  expect(points.length).toBeLessThanOrEqual(BUDGET + 1);
+  expect([points[0]?.[0], points.at(-1)?.[0]]).toEqual([0, 49_999]);
+});
+
 it("brings the ranks of a metric together, with bounds that hold all of them", () => {
   const ranks = [0, 1, 2].map((rank) => ({ ...line(0, 2, (step) => (step === 1 && rank === 2 ? "nan" : step + rank)), rank }));
   const [one, ...others] = acrossRanks([...ranks, { ...line(0, 1), name: "lr" }]);

@@ -44,6 +44,7 @@ export function splice(whole: readonly Series[], { range, series }: Detail, axis
     const inside = closer.get(keyOf(one));
     if (inside === undefined) return one;
     const end = endOf(inside, axis);
+    if (end === -Infinity) return one;
     const before = outside(one, axis, (_, last) => last < range.start);
     const after = outside(one, axis, (first) => first > end);
     const parts = [before, inside, after];
@@ -85,7 +86,20 @@ export function compact(series: Series, axis: Axis): Series {
   }
   const buckets = [...merged.values()].sort((one, other) => one[first] - other[first]);
   const points = series.points.filter(([, , value]) => typeof value === "string");
-  return { ...series, points, buckets: toColumns(buckets) };
+  return { ...series, points: thinned(points, ENDS[axis].point), buckets: toColumns(buckets) };
+}
+
+/** Of points that are no numbers the first of each kind in `BUDGET` parts, and the last: they may go on for days. */
+function thinned(points: Point[], place: 0 | 1): Point[] {
+  const [low, high] = [points[0]?.[place] ?? 0, points.at(-1)?.[place] ?? 0];
+  const width = (high - low) / BUDGET || 1;
+  const seen = new Set<string>();
+  return points.length <= BUDGET
+    ? points
+    : points.filter((point) => {
+        const key = `${Math.floor((point[place] - low) / width)} ${point[2]}`;
+        return point === points.at(-1) || (!seen.has(key) && seen.add(key));
+      });
 }
 
 /** The ranks of each metric as one series: at each place the mean over the ranks, with bounds that hold all of them. */

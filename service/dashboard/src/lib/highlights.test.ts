@@ -34,3 +34,10 @@ it("looks for the best within buckets too", () => {
   };
   expect(highlights([{ ...series("loss", [2]), buckets }])[0]?.best).toEqual({ word: "lowest", value: 0.25 });
 });
+
+it("shows the value that came after one that is no number, where it is in a bucket", () => {
+  const buckets = {
+    first_step: [1], last_step: [9], first_time: [1], last_time: [2], count: [9], min: [0.25], mean: [0.5], max: [4],
+  };
+  expect(highlights([{ ...series("loss", ["nan"]), buckets }])[0]?.latest).toBe(0.5);
+});

@@ -1,5 +1,6 @@
 import type { Series } from "../api/types";
 import { isHeldOut, kindOf } from "./metricNames";
+import { lastValue } from "./series";
 
 /** A metric that says how a training goes. */
 export interface Highlight {
@@ -35,7 +36,7 @@ function weight(name: string): number {
 
 function highlight(series: Series): Highlight[] {
   const { name, points, buckets } = series;
-  const latest = points.at(-1)?.[2] ?? buckets?.mean.at(-1);
+  const latest = lastValue(series);
   if (latest === undefined) return [];
   const numbers = points.flatMap(([, , value]) => (typeof value === "number" ? [value] : []));
   return [{ name, latest, best: bestOf(series, numbers), values: [...buckets?.mean ?? [], ...numbers] }];

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 
 import type { Series } from "../api/types";
-import { labels, meanOf, mergeSeries, placeOfStep, type Point, smooth, toTable } from "./series";
+import { labels, lastValue, meanOf, mergeSeries, placeOfStep, type Point, smooth, toTable } from "./series";
 
 const series = (name: string, points: Point[], rank = 0): Series => ({ name, rank, points });
 
@@ -96,4 +96,15 @@ it("means all points of the lowest rank, those too that are in buckets", () => {
   const known = [series("data_wait", [[3, 3, 0.1], [4, 4, "nan"]]), series("data_wait", [[0, 1, 9]], 1)];
   expect(meanOf(known.map((one) => (one.rank === 0 ? { ...one, buckets } : one)), "data_wait")).toBeCloseTo(0.4);
   expect(meanOf(known, "loss")).toBeNull();
+});
+
+it("takes for the newest value what has the last step, in buckets or not", () => {
+  const buckets = {
+    first_step: [0, 10], last_step: [9, 19], first_time: [1, 2], last_time: [2, 3],
+    count: [9, 10], min: [1, 1], mean: [2, 1], max: [4, 2],
+  };
+  expect(lastValue({ ...series("loss", [[5, 1, "nan"]]), buckets })).toBe(1);
+  expect(lastValue({ ...series("loss", [[5, 1, "nan"], [20, 4, "inf"]]), buckets })).toBe("inf");
+  expect(lastValue(series("loss", [[5, 1, 0.5]]))).toBe(0.5);
+  expect(lastValue(series("loss", []))).toBeUndefined();
 });

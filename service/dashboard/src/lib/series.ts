@@ -193,6 +193,14 @@ export function smooth(column: Column, weight: number, counts: (index: number) =
   });
 }
 
+/** The newest value: of a long series the finite ones are in buckets, and its points may all lie before them. */
+export function lastValue({ points, buckets }: Series): number | string | undefined {
+  const point = points.at(-1);
+  const mean = buckets?.mean.at(-1);
+  if (mean === undefined) return point?.[2];
+  return point !== undefined && point[0] >= (buckets?.last_step.at(-1) ?? -Infinity) ? point[2] : mean;
+}
+
 /** Mean of all points of a metric's lowest rank; null if it is not reported. */
 export function meanOf(series: readonly Series[], name: string): number | null {
   const one = series.filter((each) => each.name === name).toSorted((a, b) => a.rank - b.rank)[0];
