@@ -1,6 +1,7 @@
 import { QueryClient, QueryObserver } from "@tanstack/react-query";
 import { expect, test, vi } from "vitest";
 
+import { client } from "./client";
 import { Events } from "./live";
 
 test("what is told before the first answer has come is asked for again after it", async () => {
@@ -49,4 +50,23 @@ test("what several topics of one moment name is asked for once", async () => {
   await vi.waitFor(() => expect(cache.isFetching()).toBe(0));
   expect(ask).toHaveBeenCalledTimes(2);
   stop();
+});
+
+test("an answer to a probe that comes once the stream is back begins no other", async () => {
+  vi.useFakeTimers();
+  let answer: (given: never) => void = () => undefined;
+  const asked = vi.spyOn(client, "GET").mockImplementation(() => new Promise((resolve) => {
+    answer = resolve;
+  }));
+  const events = new Events(new QueryClient());
+  events.receive({ kind: "open", open: true });
+  events.receive({ kind: "open", open: false });
+  await vi.advanceTimersByTimeAsync(0);
+  expect(asked).toHaveBeenCalledTimes(1);
+  events.receive({ kind: "open", open: true });
+  answer({ response: new Response(null) } as never);
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(asked).toHaveBeenCalledTimes(1);
+  vi.useRealTimers();
+  asked.mockRestore();
 });

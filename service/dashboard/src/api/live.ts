@@ -61,6 +61,8 @@ export class Events {
   #throttle = new Throttle();
   #due: ((query: Query) => boolean)[] = [];
   #probing: ReturnType<typeof setTimeout> | undefined;
+  /** Grows when probing ends: an answer to an earlier probe begins no other. */
+  #outages = 0;
   #wasOpen = false;
 
   constructor(cache: QueryClient) {
@@ -68,7 +70,12 @@ export class Events {
   }
 
   stop(): void {
+    this.#stopProbing();
+  }
+
+  #stopProbing(): void {
     clearTimeout(this.#probing);
+    this.#outages += 1;
   }
 
   receive(message: ToTab): void {
@@ -80,7 +87,7 @@ export class Events {
 
   /** What was told while the stream was away is lost: all is asked for again. */
   #setOpen(open: boolean): void {
-    clearTimeout(this.#probing);
+    this.#stopProbing();
     if (!open) {
       this.#probing = setTimeout(() => void this.#probe(), this.#wasOpen ? 0 : PROBE_TIMEOUT_MS);
     } else if (this.#wasOpen) {
@@ -90,8 +97,10 @@ export class Events {
   }
 
   async #probe(): Promise<void> {
+    const outage = this.#outages;
     const signal = AbortSignal.timeout(PROBE_TIMEOUT_MS);
     const answer = await client.GET("/api/v1/settings", { signal }).catch(() => null);
+    if (outage !== this.#outages) return;
     if (answer?.response.status === 401) {
       this.#cache.setQueryData(SETTINGS_KEY, null);
       return;

@@ -8,8 +8,8 @@ type Listener = (message: ToTab) => void;
 const HEARTBEAT_MS = 30_000;
 
 const listeners = new Set<Listener>();
-/** What the tab follows, each how often, and whether also while it is hidden. */
-const follows = new Map<string, { count: number; whileHidden: boolean }>();
+/** What the tab follows, each how often, and by how many also while it is hidden. */
+const follows = new Map<string, { count: number; hidden: number }>();
 let send: ((message: FromTab) => void) | null = null;
 let user: string | null = null;
 let open = false;
@@ -24,15 +24,14 @@ export function onStream(listener: Listener): () => void {
 
 /** Follows a topic until the returned function is called. A hidden tab lets go of all that its title does not need. */
 export function follow(topic: string, whileHidden = false): () => void {
-  const known = follows.get(topic) ?? { count: 0, whileHidden };
-  follows.set(topic, { count: known.count + 1, whileHidden: known.whileHidden || whileHidden });
-  announce();
-  return () => {
-    const { count = 0 } = follows.get(topic) ?? {};
-    if (count > 1) follows.set(topic, { count: count - 1, whileHidden });
+  const change = (by: 1 | -1) => {
+    const { count, hidden } = follows.get(topic) ?? { count: 0, hidden: 0 };
+    if (count + by > 0) follows.set(topic, { count: count + by, hidden: hidden + (whileHidden ? by : 0) });
     else follows.delete(topic);
     announce();
   };
+  change(1);
+  return () => change(-1);
 }
 
 export function useFollow(topic: string | null, whileHidden = false): void {
@@ -92,7 +91,7 @@ function announce(): void {
   queueMicrotask(() => {
     announcing = false;
     if (user === null) return;
-    const wanted = [...follows].filter(([, { whileHidden }]) => whileHidden || !document.hidden);
+    const wanted = [...follows].filter(([, { hidden }]) => hidden > 0 || !document.hidden);
     const topics = wanted.map(([topic]) => topic);
     send?.({ kind: "follow", user, topics, hidden: document.hidden });
   });

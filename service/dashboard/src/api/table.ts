@@ -49,9 +49,11 @@ export function useFollowing(sections: readonly Section[]) {
     told.current.set(identity, last);
     try {
       const counts = await cache.query({ ...countsQuery(behind(query, last)), staleTime: Infinity });
-      setEnds((known) => new Map(known).set(identity, { last, counts }));
+      // Another job may have become the last one meanwhile.
+      if (told.current.get(identity) === last) setEnds((known) => new Map(known).set(identity, { last, counts }));
     } catch {
-      told.current.delete(identity); // told again with the next page that is read
+      // Told again with the next page that is read.
+      if (told.current.get(identity) === last) told.current.delete(identity);
     }
   }, [cache]);
   return { parts: useMemo(() => withFollowing(sections, ends), [sections, ends]), tell };

@@ -45,3 +45,15 @@ test("lines of a text", () => {
   expect(linesOf("a\n\nb")).toEqual(["a", "", "b"]);
   expect(linesOf("a\n")).toEqual(["a"]);
 });
+
+test("of a log that grows for days the newest texts are kept, and what each rank goes on with", () => {
+  const line = `${"x".repeat(32 * 1024)}\n`;
+  let whole = grown(EMPTY_DOCUMENT, 1, { offset: 0, next: 5, text: "begun" }, 1);
+  for (let at = 0; at < 220; at += 1) {
+    whole = grown(whole, 0, { offset: at * line.length, next: (at + 1) * line.length, text: line }, at);
+  }
+  expect(whole.lines).toBe(221);
+  expect(whole.blocks[0]?.text).toBe("begun");
+  expect(whole.blocks.slice(1, 21).every(({ text, lines }) => text === null && lines === 1)).toBe(true);
+  expect(whole.blocks.slice(21).every(({ text }) => text === line)).toBe(true);
+});

@@ -32,6 +32,8 @@ export interface Chunk {
 export const EMPTY_DOCUMENT: LogDocument = { blocks: [], lines: 0 };
 /** A block that grows is followed by another once it has so many characters. */
 const FULL = 32 * 1024;
+/** Blocks at the end whose text is kept; that of older ones is read again when they come into sight. */
+const KEPT = 200;
 
 /** The document of the ranks' logs. Blocks without a time stay behind the one before them. */
 export function documentOf(indices: readonly { rank: number; index: LogIndex }[]): LogDocument {
@@ -73,7 +75,15 @@ export function grown(known: LogDocument, rank: number, chunk: Chunk, now: numbe
   }
   const own = last === undefined ? 0 : last.own + last.lines;
   const block = { rank, offset, end: next, line: known.lines, own, lines: countLines(text), time: now, text };
-  return { blocks: [...known.blocks, block], lines: known.lines + block.lines };
+  return { blocks: [...withoutOld(known.blocks), block], lines: known.lines + block.lines };
+}
+
+/** The blocks without the text of the one that is too old to keep it, unless its rank goes on with it. */
+function withoutOld(blocks: readonly LogBlock[]): readonly LogBlock[] {
+  const at = blocks.length - KEPT;
+  const old = blocks[at];
+  if (old?.text == null || blocks.findLastIndex(({ rank }) => rank === old.rank) === at) return blocks;
+  return blocks.with(at, { ...old, text: null });
 }
 
 /** Whether a block takes what comes next: its last line is not over, or it is the newest and not full. */

@@ -47,3 +47,10 @@ test("news are what was not there before, and nothing of what is read first", ()
 test("a badge has one digit at most", () => {
   expect([1, 9, 10].map(badge)).toEqual(["1", "9", "9+"]);
 });
+
+test("of many jobs the newest are remembered, and no trials", () => {
+  const known = Array.from({ length: 200 }, (_, at) => job(at, "running"));
+  const more = withNewest(known, job(500, "queued"));
+  expect([more.length, more[0]?.number, more.at(-1)?.number]).toEqual([200, 500, 198]);
+  expect(withNewest(known, job(501, "queued", { group: "sweep-1" }))).toBe(known);
+});

@@ -40,11 +40,14 @@ function ofJob(job: ToldJob, hung: Attention | undefined): JobNotification | nul
   return startedAt !== null && state !== "queued" ? made("started", startedAt) : null;
 }
 
-/** A person's jobs with one as an event tells of it, unless what is known of it is newer. */
+/** Jobs of a person that are remembered: a page may be open for days. */
+const MOST = 200;
+
+/** A person's jobs with one as an event tells of it, unless it is a trial, or what is known of it is newer. */
 export function withNewest(jobs: readonly ToldJob[], job: ToldJob): readonly ToldJob[] {
   const known = jobs.find(({ id }) => id === job.id);
-  if (known !== undefined && known.version > job.version) return jobs;
-  return [job, ...jobs.filter((one) => one !== known)];
+  if (job.group != null || (known !== undefined && known.version > job.version)) return jobs;
+  return [job, ...jobs.filter((one) => one !== known)].slice(0, MOST);
 }
 
 /** Those that were not there before; none of the first that are read, which are no news. */
