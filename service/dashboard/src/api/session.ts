@@ -1,4 +1,4 @@
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { type QueryClient, useQuery, useQueryClient } from "@tanstack/react-query";
 
 import { mayChange } from "../lib/rights";
 import { client, isUnauthorized, unwrap } from "./client";
@@ -46,9 +46,13 @@ export async function signIn(proof: { token: string } | { code: string }): Promi
 
 export function useSignOut(): () => Promise<void> {
   const cache = useQueryClient();
-  return async () => {
-    await client.DELETE("/api/v1/session");
-    cache.setQueryData(SETTINGS_KEY, null);
-    cache.removeQueries({ predicate: (query) => query.queryKey[0] !== SETTINGS_KEY[0] });
-  };
+  return () => signOut(cache);
+}
+
+/** Ends the session; while the service does not answer, which the page tells, it stays. */
+export async function signOut(cache: QueryClient): Promise<void> {
+  const answer = await client.DELETE("/api/v1/session").catch(() => null);
+  if (!answer?.response.ok && answer?.response.status !== 401) return;
+  cache.setQueryData(SETTINGS_KEY, null);
+  cache.removeQueries({ predicate: (query) => query.queryKey[0] !== SETTINGS_KEY[0] });
 }

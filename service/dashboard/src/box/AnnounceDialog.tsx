@@ -3,6 +3,7 @@ import { useState } from "react";
 
 import { useAnnounce } from "../api/notices";
 import type { Notices } from "../api/types";
+import { localInput } from "../lib/calendar";
 import { Dialog } from "../ui/Dialog";
 import { Field } from "../ui/Field";
 import { Notice } from "../ui/Notice";
@@ -16,10 +17,13 @@ interface Props {
 /** A line to everybody, on each page and in the terminal, in place of the one before. */
 export function AnnounceDialog({ before, onClose }: Props) {
   const [message, setMessage] = useState(before?.message ?? "");
-  const [until, setUntil] = useState("");
+  const end = before?.until ?? null;
+  const [begun] = useState(end === null ? "" : localInput(Date.parse(end)));
+  const [until, setUntil] = useState(begun);
   const announce = useAnnounce();
   const confirm = () => announce.mutate(
-    { message: message.trim(), until: until === "" ? null : new Date(until).toISOString() },
+    // What was left alone stays exact, to the second.
+    { message: message.trim(), until: until === "" ? null : until === begun ? end : new Date(until).toISOString() },
     { onSuccess: onClose },
   );
   return (

@@ -51,6 +51,7 @@ export function Checkpoints({ job }: { job: Job }) {
                   keeps={reasonsToKeep(one, shown[0]?.step ?? 0)}
                   repeat={repeated(one, shown, job.progress?.step ?? null)}
                   onRerun={submits ? () => start.run({ from: one.id, carry: false }) : null}
+                  busy={start.isPending}
                   onDelete={mine ? () => setDoomed(one) : null}
                 />
               ))}
@@ -81,10 +82,12 @@ interface RowProps {
   repeat: Repeat | null;
   /** Null where the viewer may not. */
   onRerun: (() => void) | null;
+  /** A rerun is on its way. */
+  busy: boolean;
   onDelete: (() => void) | null;
 }
 
-function Row({ checkpoint, keeps, repeat, onRerun, onDelete }: RowProps) {
+function Row({ checkpoint, keeps, repeat, onRerun, busy, onDelete }: RowProps) {
   const { step, state, pinned, metrics, size, attempt, created_at: at } = checkpoint;
   return (
     <tr>
@@ -108,7 +111,9 @@ function Row({ checkpoint, keeps, repeat, onRerun, onDelete }: RowProps) {
       <td>{repeat === null ? UNKNOWN : repeatWords(repeat)}</td>
       <td className="checkpoint-actions">
         {onRerun !== null && (
-          <button type="button" className="button small" onClick={onRerun}><Trans>Rerun from here</Trans></button>
+          <button type="button" className="button small" onClick={onRerun} disabled={busy}>
+            <Trans>Rerun from here</Trans>
+          </button>
         )}
         {onDelete !== null && (
           <button type="button" className="button small ghost" onClick={onDelete} disabled={pinned}>

@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from "react";
 
-import { fetchBytes } from "../api/client";
+import { ApiError, fetchBytes } from "../api/client";
 import { readIndex } from "../api/logs";
 import { follow, onStream } from "../api/stream";
 import {
@@ -18,6 +18,8 @@ export interface LogSource {
 const READ_BYTES = 512 * 1024;
 /** Blocks whose lines are remembered. */
 const REMEMBERED = 600;
+/** Pause before what the service did not answer is asked for again, in milliseconds. */
+const RETRY_MS = 5_000;
 /** Blocks that are read ahead on either side of those in sight. */
 const AHEAD = 3;
 
@@ -37,6 +39,7 @@ export function useLogDocument({ job, attempt, ranks }: LogSource): Read {
     const stop = new AbortController();
     const own = key.split(",").map(Number);
     const ended = new Set<number>();
+    let retry: ReturnType<typeof setTimeout> | undefined;
     const end = (rank: number) => {
       ended.add(rank);
       if (ended.size === own.length) setState((known) => ({ ...known, live: false }));
@@ -44,18 +47,32 @@ export function useLogDocument({ job, attempt, ranks }: LogSource): Read {
     const add = (rank: number, chunk: Chunk) => (
       setState((known) => ({ ...known, document: grown(known.document, rank, chunk, Date.now() / 1000) }))
     );
-    Promise.all(own.map(async (rank) => ({ rank, index: await readIndex(job, attempt, rank, stop.signal) })))
-      .then(async (found) => {
-        const document = await withEnds(job, attempt, documentOf(found), stop.signal);
-        setState({ document, live: true, ready: true, error: null });
-        for (const { rank, index } of found) {
-          followRank(`${job}:${attempt}:${rank}`, index.size, (chunk) => add(rank, chunk), () => end(rank), stop.signal);
-        }
-      })
-      .catch((error: unknown) => stop.signal.aborted || setState((known) => ({ ...known, error })));
-    return () => stop.abort();
+    const begin = async () => {
+      const indices = own.map(async (rank) => ({ rank, index: await readIndex(job, attempt, rank, stop.signal) }));
+      const found = await Promise.all(indices);
+      const document = await withEnds(job, attempt, documentOf(found), stop.signal);
+      setState({ document, live: true, ready: true, error: null });
+      for (const { rank, index } of found) {
+        followRank(`${job}:${attempt}:${rank}`, index.size, (chunk) => add(rank, chunk), () => end(rank), stop.signal);
+      }
+    };
+    const tryToBegin = () => void begin().catch((error: unknown) => {
+      if (stop.signal.aborted) return;
+      setState((known) => ({ ...known, error }));
+      if (mayPass(error)) retry = setTimeout(tryToBegin, RETRY_MS);
+    });
+    tryToBegin();
+    return () => {
+      stop.abort();
+      clearTimeout(retry);
+    };
   }, [job, attempt, key]);
   return state;
+}
+
+/** Whether what was asked for may be there later: the service has not answered, or cannot just now. */
+function mayPass(error: unknown): boolean {
+  return !(error instanceof ApiError) || error.status >= 500;
 }
 
 /** The document with the text of each rank's last block, to which lines may be added. */
@@ -141,7 +158,9 @@ export function useLines({ job, attempt }: LogSource, whole: LogDocument, from: 
       run.forEach((block) => asked.current.add(keyOf(block)));
       readRun(job, attempt, run)
         .then((found) => setKnown((before) => new Map([...[...before].slice(-REMEMBERED), ...found])))
-        .catch(() => undefined)
+        .catch((error: unknown) => {
+          if (mayPass(error)) setTimeout(() => setKnown((before) => new Map(before)), RETRY_MS);
+        })
         .finally(() => run.forEach((block) => asked.current.delete(keyOf(block))));
     }
   }, [wanted, known, job, attempt]);

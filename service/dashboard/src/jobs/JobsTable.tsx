@@ -50,6 +50,7 @@ export function JobsTable({ sections: asked, folded, columns, order, onOrder, on
   const frame = useRef<HTMLDivElement>(null);
   const [toggled, setToggled] = useState(NONE);
   const [ticked, setTicked] = useState<ReadonlyMap<string, Job>>(new Map());
+  const [failure, setFailure] = useState<unknown>(null);
   const last = useRef<{ section: string; place: number } | null>(null);
   const { parts: sections, tell } = useFollowing(asked);
   const closed = useMemo(
@@ -86,37 +87,40 @@ export function JobsTable({ sections: asked, folded, columns, order, onOrder, on
   const tick = async (section: Section, place: number, job: Job, range: boolean) => {
     const from = range && last.current?.section === section.key ? last.current.place : place;
     last.current = { section: section.key, place };
-    const next = new Map(ticked);
-    if (from === place) {
-      if (!next.delete(job.id)) next.set(job.id, job);
-    } else {
-      const first = Math.min(from, place);
-      const end = Math.min(Math.max(from, place), first + MOST_TICKED - 1);
-      for (const one of await jobsBetween(cache, section, first, end)) next.set(one.id, one);
-    }
-    setTicked(next);
+    const first = Math.min(from, place);
+    const end = Math.min(Math.max(from, place), first + MOST_TICKED - 1);
+    const some = from === place ? null : await jobsBetween(cache, section, first, end);
+    // From what is ticked once they are read: it may be more than before.
+    setTicked((known) => {
+      const next = new Map(known);
+      if (some === null && next.delete(job.id)) return next;
+      for (const one of some ?? [job]) next.set(one.id, one);
+      return next;
+    });
   };
   const ticking = useRef<Tick>(() => undefined);
   useEffect(() => {
-    ticking.current = (...clicked) => void tick(...clicked);
+    ticking.current = (...clicked) => void tick(...clicked).then(() => setFailure(null), setFailure);
   });
   const onTick = useCallback<Tick>((...clicked) => ticking.current(...clicked), []);
   const tickAll = async (section: Section) => {
     const all = await jobsBetween(cache, section, 0, Math.min(section.count, MOST_TICKED) - 1);
-    const next = new Map(ticked);
-    const whole = all.every(({ id }) => next.has(id));
-    for (const job of all) {
-      if (whole) next.delete(job.id);
-      else next.set(job.id, job);
-    }
-    setTicked(next);
+    setTicked((known) => {
+      const next = new Map(known);
+      const whole = all.every(({ id }) => next.has(id));
+      for (const job of all) {
+        if (whole) next.delete(job.id);
+        else next.set(job.id, job);
+      }
+      return next;
+    });
   };
   if (sections.length === 0 && ticked.size === 0) return null;
   const selected = [...ticked.values()].map((job) => [...jobs.values()].find(({ id }) => id === job.id) ?? job);
   return (
     <div className="panel jobs-panel">
       <BulkBar jobs={selected} onClear={() => setTicked(new Map())} />
-      <Notice error={error} />
+      <Notice error={error ?? failure} />
       <div
         ref={frame}
         className="jobs-frame"
@@ -156,7 +160,7 @@ export function JobsTable({ sections: asked, folded, columns, order, onOrder, on
                       aria-label={t`Tick all of ${{ title: section.title }}`}
                       title={t`Tick all, or the first ${{ most: number(MOST_TICKED) }}`}
                       checked={false}
-                      onChange={() => void tickAll(section)}
+                      onChange={() => void tickAll(section).then(() => setFailure(null), setFailure)}
                     />
                   </span>
                   <span role="cell" className="line-title">

@@ -22,6 +22,8 @@ export function SearchBox({ value, metrics, complaints, onChange }: Props) {
   const input = useRef<HTMLInputElement>(null);
   const [text, setText] = useState(value);
   const [known, setKnown] = useState(value);
+  /** What was typed and has not come back as the value; more may have been typed since. */
+  const [sent, setSent] = useState<string | null>(null);
   const [caret, setCaret] = useState(0);
   const [open, setOpen] = useState(false);
   const [chosen, setChosen] = useState(-1);
@@ -31,11 +33,15 @@ export function SearchBox({ value, metrics, complaints, onChange }: Props) {
   const found = open ? suggestions(text, caret, { ...names, metric: metrics }) : [];
   if (value !== known) {
     setKnown(value);
-    setText(value === text.trim() ? text : value);
+    setSent(null);
+    if (value !== sent && value !== text.trim()) setText(value);
   }
   useEffect(() => {
     if (text.trim() === value) return;
-    const timer = setTimeout(() => onChange(text.trim()), TYPING_MS);
+    const timer = setTimeout(() => {
+      setSent(text.trim());
+      onChange(text.trim());
+    }, TYPING_MS);
     return () => clearTimeout(timer);
   });
   useSlash(input);

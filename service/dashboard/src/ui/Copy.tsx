@@ -1,6 +1,8 @@
 import { t } from "@lingui/core/macro";
 import { useEffect, useState } from "react";
 
+import { copyText } from "../lib/clipboard";
+
 /** Puts a text on the clipboard and says so for a moment. */
 export function Copy({ text, label = t`Copy` }: { text: string; label?: string }) {
   const [done, setDone] = useState(false);
@@ -9,9 +11,10 @@ export function Copy({ text, label = t`Copy` }: { text: string; label?: string }
     const timer = setTimeout(() => setDone(false), 1500);
     return () => clearTimeout(timer);
   }, [done]);
-  const copy = async () => {
-    await navigator.clipboard.writeText(text);
-    setDone(true);
-  };
-  return <button type="button" className="button small" onClick={() => void copy()}>{done ? t`Copied` : label}</button>;
+  const copy = async (button: HTMLElement) => setDone(await copyText(text, button));
+  return (
+    <button type="button" className="button small" onClick={({ currentTarget }) => void copy(currentTarget)}>
+      {done ? t`Copied` : label}
+    </button>
+  );
 }
