@@ -9,7 +9,7 @@ import type { Key } from "../lib/axes";
 import { ofAxes, selected as passing } from "../lib/brushes";
 import { coordinatesOf } from "../lib/coordinates";
 import type { Ends } from "../lib/ends";
-import { metricsOfRuns, parseRefs, toRuns } from "../lib/runs";
+import { idsAt, metricsOfRuns, parseRefs, placesOf, toRuns } from "../lib/runs";
 import type { Axis } from "../lib/series";
 import { later } from "../ui/later";
 import { Notice } from "../ui/Notice";
@@ -105,7 +105,8 @@ function Compared({ jobs, search, onSearch, onRemove }: Props) {
   const wanted = useMemo(
     () => search.metrics === undefined ? names.slice(0, FIRST) : search.metrics.split(","), [names, search.metrics],
   );
-  const [hidden, setHidden] = useState<ReadonlySet<number>>(new Set());
+  const [unticked, setUnticked] = useState<ReadonlySet<string>>(new Set());
+  const hidden = useMemo(() => placesOf(unticked, runs), [unticked, runs]);
   const [view] = useState(() => new View());
   const range = useSettledView(view);
   const extremes = useExtremes(ids, wanted, version);
@@ -209,7 +210,7 @@ function Compared({ jobs, search, onSearch, onRemove }: Props) {
         ends={extremes.data}
         hidden={hidden}
         brushedOut={brushedOut}
-        onHidden={setHidden}
+        onHidden={(places) => setUnticked(idsAt(places, runs))}
         onRemove={onRemove}
       />
       <Differences jobs={jobs} runs={runs} />

@@ -129,10 +129,10 @@ function CodeDifferences({ jobs, runs }: Props) {
 }
 
 function CodePairs({ jobs, runs, files }: Props & { files: readonly CodeFile[][] }) {
-  const [chosen, setChosen] = useState<number | null>(null);
+  const [chosen, setChosen] = useState<string | null>(null);
   const [base = [], before] = [files[0], jobs[0]];
   const differing = runs.filter(({ index }) => !isSame(base, files[index] ?? []));
-  const other = differing.find(({ index }) => index === chosen) ?? differing[0];
+  const other = differing.find(({ job }) => job.id === chosen) ?? differing[0];
   if (before === undefined || other === undefined) {
     return (
       <p className="soft pad">
@@ -144,10 +144,10 @@ function CodePairs({ jobs, runs, files }: Props & { files: readonly CodeFile[][]
   const choice = (
     <select
       aria-label={t`Run whose code is compared`}
-      value={other.index}
-      onChange={({ target }) => setChosen(Number(target.value))}
+      value={other.job.id}
+      onChange={({ target }) => setChosen(target.value)}
     >
-      {differing.map(({ job, index }) => <option key={job.id} value={index}>{job.number} {job.name}</option>)}
+      {differing.map(({ job }) => <option key={job.id} value={job.id}>{job.number} {job.name}</option>)}
     </select>
   );
   return (

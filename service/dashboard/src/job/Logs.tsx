@@ -10,7 +10,7 @@ import type { Job, LogStream } from "../api/types";
 import { plain } from "../lib/ansi";
 import { bytes, number } from "../lib/format";
 import { type LogDocument, placeOf } from "../lib/logDocument";
-import { type Found, MOST_MATCHES } from "../lib/logSearch";
+import { type Found, MOST_MATCHES, nextMatch } from "../lib/logSearch";
 import { Notice } from "../ui/Notice";
 import { Panel } from "../ui/Panel";
 import { Segments } from "../ui/Segments";
@@ -153,10 +153,10 @@ interface SearchProps {
 /** The field of the search; Enter shows what is found next, with Shift what came before. */
 function Search({ words, onWords, found, document, onShow }: SearchProps) {
   const at = useRef(-1);
-  const step = (by: number) => {
+  const step = (by: 1 | -1) => {
     const { matches } = found;
     if (matches.length === 0) return;
-    at.current = (at.current + by + matches.length) % matches.length;
+    at.current = nextMatch(at.current, by, matches.length);
     const hit = matches[at.current];
     const line = hit && placeOf(document, hit.rank, hit.match.line);
     if (line != null) onShow(line);

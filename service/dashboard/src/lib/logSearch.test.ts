@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 
 import type { LogSearch } from "../api/types";
-import { type Found, LogSearcher, NOTHING_FOUND, PAUSE_MS, type Place } from "./logSearch";
+import { type Found, LogSearcher, nextMatch, NOTHING_FOUND, PAUSE_MS, type Place } from "./logSearch";
 
 const PART = 12;
 
@@ -94,4 +94,9 @@ test("a failure keeps what was found, and is mended by the next search", async (
   const before = told.length;
   await search();
   expect(told.length).toBe(before);
+});
+
+test("matches are walked through forwards from the first, back from the last", () => {
+  expect([nextMatch(-1, 1, 3), nextMatch(2, 1, 3)]).toEqual([0, 0]);
+  expect([nextMatch(-1, -1, 3), nextMatch(0, -1, 3), nextMatch(2, -1, 3)]).toEqual([2, 2, 1]);
 });

@@ -33,6 +33,11 @@ export function foundMore(known: Found, rank: number, from: Place, answer: LogSe
   };
 }
 
+/** The place among so many matches after one, -1 for none yet, forwards or back; the last is followed by the first. */
+export function nextMatch(at: number, by: 1 | -1, count: number): number {
+  return at < 0 && by < 0 ? count - 1 : (at + by + count) % count;
+}
+
 type Read = (rank: number, from: Place) => Promise<LogSearch>;
 
 /** Searches logs to their end, part by part, and on from their last line each time they have grown. */

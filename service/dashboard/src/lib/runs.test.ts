@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { Job } from "../api/types";
-import { colorOf, metricsOfRuns, parseRefs, toCsv, toGrid } from "./runs";
+import { colorOf, idsAt, metricsOfRuns, parseRefs, placesOf, toCsv, toGrid, toRuns } from "./runs";
 
 const curve = (job: string, number: number[], mean: number[], special: number[] = []) => ({
   job, name: "loss", number, count: number.map(() => 1), min: mean.map((one) => one - 1), mean,
@@ -35,4 +35,12 @@ test("every run has a colour of its own", () => {
 
 test("a table is quoted, and holds no formula", () => {
   expect(toCsv([["a", 1, null], ["b,\"c\"", -2, "=1+1"]])).toBe("a,1,\r\n\"b,\"\"c\"\"\",-2,'=1+1\r\n");
+});
+
+test("what is known of a run by its place stays its own when one before it is left out", () => {
+  const jobs = ["a", "b", "c"].map((id) => ({ id }) as Job);
+  const unticked = idsAt(new Set([1]), toRuns(jobs));
+  expect([...placesOf(unticked, toRuns(jobs))]).toEqual([1]);
+  expect([...placesOf(unticked, toRuns(jobs.slice(1)))]).toEqual([0]);
+  expect([...placesOf(unticked, toRuns(jobs.slice(2)))]).toEqual([]);
 });

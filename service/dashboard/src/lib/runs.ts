@@ -22,6 +22,16 @@ export function toRuns(jobs: readonly Job[]): Run[] {
   return jobs.map((job, index) => ({ job, index, color: colorOf(index) }));
 }
 
+/** The places of some jobs among the runs, by id: places move when a run is added or left out. */
+export function placesOf(ids: ReadonlySet<string>, runs: readonly Run[]): ReadonlySet<number> {
+  return new Set(runs.flatMap(({ job, index }) => (ids.has(job.id) ? [index] : [])));
+}
+
+/** The ids of the jobs at some places among the runs. */
+export function idsAt(places: ReadonlySet<number>, runs: readonly Run[]): ReadonlySet<string> {
+  return new Set(runs.flatMap(({ job, index }) => (places.has(index) ? [job.id] : [])));
+}
+
 /** The numbers or ids in an address, each once. */
 export function parseRefs(text: string): string[] {
   return [...new Set(text.split(",").map((one) => one.trim()).filter((one) => one !== ""))];
