@@ -225,7 +225,7 @@ def narrowed(tx: Connection, caller: Caller, filters: Filters) -> Filters:
     words = (filters.q or "").strip()
     among = text_search.candidates(tx, words) if words else None
     for numbers in _conditions(caller, filters) if among is None else ():
-        query = _within(numbers, numbers.selected_columns[0], filters)
+        query = within(numbers, numbers.selected_columns[0], filters)
         if tx.scalar(query.offset(FEW).limit(1)) is None:  # numbers of too many are not sent at all
             among = list(tx.scalars(query))
             break
@@ -256,7 +256,7 @@ def _end(tx: Connection, filters: Filters, order: Order) -> int | None:
     """Return the number of the first job that is not looked at; None if all are."""
     if (narrow := next(_in_order(filters), None)) is not None:
         place = narrow.selected_columns[0]
-        query = _within(narrow, place, filters).order_by(_by(place, order))
+        query = within(narrow, place, filters).order_by(_by(place, order))
         first_left_out: int | None = tx.scalar(query.offset(LOOKED_ONE_BY_ONE).limit(1))
         return first_left_out
     last = tx.scalar(select(func.max(Job.number))) or 0
@@ -277,7 +277,8 @@ def _in_order(filters: Filters) -> Iterator[Select[Any]]:
         yield select(Job.number).where(Job.user_id == _user(filters.user))
 
 
-def _within(query: Query, place: Any, filters: Filters) -> Query:
+def within(query: Query, place: Any, filters: Filters) -> Query:
+    """Return the query with the bounds of what passes; `place` is the number that it is placed by."""
     if filters.before is not None:
         query = query.where(place < filters.before)
     return query if filters.after is None else query.where(place > filters.after)
@@ -333,7 +334,7 @@ def _place(filters: Filters) -> Any:
 
 def _numbers(caller: Caller, filters: Filters) -> Select[Any]:
     place = _place(filters)
-    query: Select[Any] = _within(select(place.label("number")), place, filters)
+    query: Select[Any] = within(select(place.label("number")), place, filters)
     filters = replace(filters, before=None, after=None)
     if filters.among is not None:
         query = query.where(one_of(place, filters.among))
@@ -359,7 +360,7 @@ def position(cursor: str) -> int:
 
 def filtered(query: Query, caller: Caller, filters: Filters) -> Query:
     """Return a query of jobs with the conditions of those that pass and that the caller may read."""
-    query = _within(query, Job.number, filters).where(_reached(caller, filters.reach))
+    query = within(query, Job.number, filters).where(_reached(caller, filters.reach))
     query = query.where(*(has_value(wanted) for wanted in filters.metric))
     if filters.state:
         query = query.where(Job.state.in_(filters.state) if len(filters.state) > 1 else Job.state == filters.state[0])
@@ -368,7 +369,7 @@ def filtered(query: Query, caller: Caller, filters: Filters) -> Query:
     if filters.project:
         query = query.where(Job.project == filters.project)
     if filters.tag:
-        query = query.where(_tagged(filters.tag))
+        query = query.where(tagged(filters.tag))
     query = query.where(*_asked(filters))
     if filters.group:
         query = query.where(_in_sweep(filters.group))
@@ -392,7 +393,8 @@ def _user(name: str) -> ScalarSelect[str]:
     return select(User.id).where(User.name == name).scalar_subquery()
 
 
-def _tagged(tags: Sequence[str]) -> ColumnElement[bool]:
+def tagged(tags: Sequence[str]) -> ColumnElement[bool]:
+    """Return the condition of jobs that have one of the tags; "" is of those that have none."""
     named = [tag for tag in tags if tag]
     of_job = exists().where(Tag.number == Job.number).correlate(Job)
     has = [of_job.where(Tag.tag.in_(named))] if named else []

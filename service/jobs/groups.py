@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Select, exists, func, select
+from sqlalchemy import ColumnElement, Connection, Select, exists, func, or_, select
 
-from service.db.models import Attempt, Group, Job, MetricSeries, MetricStream, Tag, User
+from service.db.models import Attempt, Group, Job, MetricSeries, MetricStream, User
 from service.db.records.jobs import ShownGroup, SpecRecord
 from service.db.records.metrics import stored_value
 from service.errors import field_problem, not_found
@@ -16,13 +16,14 @@ from service.identity.visibility import found_for, may_read_env, readable
 from service.infra.etags import etag
 from service.infra.times import moment
 from service.jobs import present as job_pages
-from service.jobs.find import Filters, has_value, position
+from service.jobs.find import Filters, has_value, position, tagged, within
 from torchyard import api
 from torchyard.ids import JobId
 from torchyard.states import JOB_FINAL, JobState, StopReason
 from torchyard.translatable import TranslatableText
 
 Mode = Literal["min", "max"]
+ID_PREFIX = "grp-"
 _GROUPS: Select[Any] = select(*ShownGroup.columns(Group, User.name.label("user"))).join(User, User.id == Group.user_id)
 
 
@@ -64,19 +65,30 @@ def page(
 
 
 def _filtered(query: Select[Any], filters: Filters) -> Select[Any]:
+    query = within(query, Group.number, filters)
     if filters.user:
         query = query.where(User.name == filters.user)
     if filters.project:
         query = query.where(Group.project == filters.project)
-    if filters.q:
-        query = query.where(Group.name.icontains(filters.q.strip(), autoescape=True))
+    if words := (filters.q or "").strip():
+        query = query.where(_matches(words))
     if filters.state:
         query = query.where(exists().where(Job.group_id == Group.id, Job.state.in_(filters.state)))
     if filters.tag:
-        query = query.where(exists().where(Job.group_id == Group.id, Tag.job_id == Job.id, Tag.tag.in_(filters.tag)))
+        query = query.where(exists().where(Job.group_id == Group.id, tagged(filters.tag)))
     for wanted in filters.metric:
         query = query.where(exists().where(Job.group_id == Group.id, has_value(wanted)))
     return query
+
+
+def _matches(words: str) -> ColumnElement[bool]:
+    """Return the condition of sweeps with the words in their name, or with this number or the beginning of this id."""
+    alternatives: list[ColumnElement[bool]] = [Group.name.icontains(words, autoescape=True)]
+    if words.startswith(ID_PREFIX):
+        alternatives.append(Group.id.startswith(words, autoescape=True))
+    if words.isascii() and words.isdigit() and len(words) <= 18:
+        alternatives.append(Group.number == int(words))
+    return or_(*alternatives)
 
 
 def tag(tx: Connection, group: ShownGroup, caller: Caller, *asked: object) -> str:

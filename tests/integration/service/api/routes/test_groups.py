@@ -68,9 +68,18 @@ def test_lists_show_trials_of_one_sweep_or_of_none(live_service: Live) -> None:
     page = get(live_service, "/groups", limit=1)
     assert page["items"][0]["id"] == second["id"]
     assert get(live_service, "/groups", limit=1, cursor=page["next"])["items"][0]["id"] == first["id"]
-    for wanted in ({"q": "LR"}, {"state": "queued", "q": "lrs"}, {"user": second["user"], "q": "lrs"}):
+    for wanted in (
+        {"q": "LR"},
+        {"state": "queued", "q": "lrs"},
+        {"user": second["user"], "q": "lrs"},
+        {"q": second["number"]},
+        {"q": second["id"][:-2]},
+        {"tag": ""},
+        {"after": first["number"]},
+    ):
         assert [group["id"] for group in get(live_service, "/groups", **wanted)["items"]] == [second["id"]]
-    assert [group["id"] for group in get(live_service, "/groups", tag="a")["items"]] == [first["id"]]
+    for wanted in ({"tag": "a"}, {"before": second["number"]}):
+        assert [group["id"] for group in get(live_service, "/groups", **wanted)["items"]] == [first["id"]]
     for nothing in ({"user": "nobody"}, {"state": "running"}, {"project": "none"}):
         assert get(live_service, "/groups", **nothing)["items"] == []
 
