@@ -7,14 +7,14 @@ from math import ceil, floor
 from typing import Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, Float, and_, cast, func, select, true
+from sqlalchemy import ColumnElement, Connection, Float, Select, and_, cast, func, select, true, tuple_
 
 from service.db.engine import Database
-from service.db.models import Attempt, Job, Node, Sample
+from service.db.models import Attempt, Job, Member, Node, Sample
 from service.errors import field_problem, not_found
 from service.telemetry.series import CURSOR_WITH_RANGE, NO_CURSOR, Points, int64, thin
 from torchyard import api
-from torchyard.ids import JobId
+from torchyard.ids import AttemptId, JobId
 
 #: Samples that are read for each point that is shown.
 SAMPLES_PER_POINT = 4
@@ -48,11 +48,21 @@ def of_job(db: Database, job_id: JobId, query: SamplesQuery) -> api.Metrics:
     """
     if query.since and not query.is_all:
         raise field_problem("since", CURSOR_WITH_RANGE)
-    attempts = select(Attempt.id).where(Attempt.job_id == job_id)
     with db.read() as tx:
         if tx.scalar(select(Job.id).where(Job.id == job_id)) is None:
             raise not_found("job", job_id)
-        return _read(tx, Sample.attempt_id.in_(attempts), query)
+        several = len({row.node for row in tx.execute(_members(job_id))}) > 1
+        return _read(tx, samples_of(job_id), query, several=several)
+
+
+def samples_of(job_id: JobId) -> ColumnElement[bool]:
+    """Return the condition of a job's samples, by node and attempt: their key begins with these, in this order."""
+    return tuple_(Sample.node, Sample.attempt_id).in_(_members(job_id))
+
+
+def _members(job_id: JobId) -> Select[str, AttemptId]:
+    query = select(Member.node, Member.attempt_id).join(Attempt, Attempt.id == Member.attempt_id)
+    return query.where(Attempt.job_id == job_id)
 
 
 def of_node(db: Database, node: str, query: SamplesQuery) -> api.Metrics:
@@ -60,15 +70,15 @@ def of_node(db: Database, node: str, query: SamplesQuery) -> api.Metrics:
     with db.read() as tx:
         if tx.scalar(select(Node.name).where(Node.name == node)) is None:
             raise not_found("node", node)
-        return _read(tx, (Sample.node == node) & (Sample.attempt_id == ""), query)
+        return _read(tx, (Sample.node == node) & (Sample.attempt_id == ""), query, several=False)
 
 
-def _read(tx: Connection, where: Any, query: SamplesQuery) -> api.Metrics:
+def _read(tx: Connection, where: Any, query: SamplesQuery, *, several: bool) -> api.Metrics:
+    """Return the series of samples; of `several` nodes each name begins with its node's."""
     after = _moment(query.since)
     matching = and_(where, Sample.time_us > after, *_in_range(query))
     edges = tx.execute(select(func.count(), func.min(Sample.time_us), func.max(Sample.time_us)).where(matching))
     count, oldest, newest = edges.one()
-    several = len(tx.execute(select(Sample.node).where(where).distinct().limit(2)).all()) > 1
     if query.buckets is not None and count > query.buckets:
         series = _bucketed(tx, matching, (count, oldest, newest), query.buckets, several)
     else:

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from sqlalchemy import insert
+from sqlalchemy import insert, select
 
 from service.db.engine import Database
 from service.db.models import Sample
@@ -11,6 +11,7 @@ from service.errors import ProblemError
 from service.telemetry import samples
 from service.telemetry.samples import SamplesQuery
 from tests.support import box
+from torchyard.ids import JobId
 
 SECOND = 1_000_000
 
@@ -88,3 +89,17 @@ def test_samples_of_a_wrong_clock_are_years_apart(db: Database, node: str) -> No
 def test_a_moment_beyond_all_times_is_none_of_them(db: Database, node: str, start: float) -> None:
     found = samples.of_node(db, node, SamplesQuery(max_points=1000, start=start)).series
     assert len(found) == (2 if start < 0 else 0)
+
+
+def test_samples_of_a_job_are_found_by_their_key(db: Database) -> None:
+    rows = [{"node": f"n{n}", "attempt_id": "", "time_us": n, "values": {}} for n in range(500)]
+    with db.write() as tx:
+        tx.execute(insert(Sample), rows)
+        if not db.is_sqlite:
+            tx.exec_driver_sql("ANALYZE samples")
+        asked = select(Sample.time_us).where(samples.samples_of(JobId("job-1")), Sample.time_us > 7)
+        explain = "EXPLAIN QUERY PLAN" if db.is_sqlite else "EXPLAIN"
+        query = asked.compile(tx, compile_kwargs={"literal_binds": True})
+        plan = "\n".join(str(tuple(row)) for row in tx.exec_driver_sql(f"{explain} {query}"))
+    assert "SCAN samples" not in plan, plan
+    assert "Seq Scan on samples" not in plan, plan
