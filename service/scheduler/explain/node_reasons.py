@@ -222,7 +222,8 @@ def reserved(given: ReasonInputs, blocker: Blocker) -> Reason:
 
 
 def nodes(_given: ReasonInputs, blocker: Blocker) -> Reason:
-    message = f"needs {blocker.needed} nodes at the same time, and {blocker.free or 'none'} has enough free now"
+    found = f"{blocker.free or 'none'} {'have' if blocker.free > 1 else 'has'}"
+    message = f"needs {blocker.needed} nodes at the same time, and {found} enough free now"
     return Reason(code="nodes", message=message, params={"needed": blocker.needed, "free": blocker.free})
 
 

@@ -318,6 +318,9 @@ def test_several_nodes_at_the_same_time() -> None:
     found = told(state(waits(1, 2, nodes=2), runs(2, "a0"), nodes=(node("a", 2), node("b", 2))))
     assert found[0].message == "needs 2 nodes at the same time, and 1 has enough free now"
     assert "gpus" in [each.code for each in found]
+    three = (node("a", 2), node("b", 2), node("c", 2))
+    found = told(state(waits(1, 2, nodes=3), runs(2, "a0"), nodes=three))
+    assert found[0].message == "needs 3 nodes at the same time, and 2 have enough free now"
 
 
 def test_long_lists_of_holders_are_cut() -> None:
