@@ -145,7 +145,7 @@ class MetricsCursor:
         except (binascii.Error, UnicodeEncodeError) as error:
             raise ValueError(text) from error
         attempt, *rest = list(_unpack(packed)) or [0]
-        if len(rest) % 2:
+        if len(rest) % 2 or max([attempt, *rest]) > INT64.stop:
             raise ValueError(text)
         return cls(attempt, {stream: seq - 1 for stream, seq in zip(rest[::2], rest[1::2], strict=True)})
 

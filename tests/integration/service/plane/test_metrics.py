@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import select
 
 from service.db.models import MetricSeries
+from service.telemetry.series import MetricsCursor
 from tests.support import disks
 from tests.support.attempt import AttemptFolder
 from tests.support.plane import Plane, Seeded, batch
@@ -160,6 +161,10 @@ def test_unknown_jobs_and_bad_parameters_are_problems(data_plane: Plane) -> None
         assert data_plane.get(f"/jobs/{seeded.job}/{path}", params={"max_points": 1}).status_code == 422
         assert data_plane.live.anonymous.get(f"/api/v1/jobs/{seeded.job}/{path}").status_code == 401
     assert data_plane.get(f"/jobs/{seeded.job}/telemetry", params={"since": "x"}).status_code == 422
+    send(data_plane, seeded, 0, [1], loss=1.0)
+    (stream,) = MetricsCursor.parse(series(data_plane, seeded)["cursor"]).marks
+    for cursor in (MetricsCursor(1, {stream: 2**66}), MetricsCursor(2**66, {})):
+        assert data_plane.get(f"/jobs/{seeded.job}/metrics", params={"since": str(cursor)}).status_code == 422
 
 
 def lost(plane: Plane, seeded: Seeded) -> int:
