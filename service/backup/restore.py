@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sqlalchemy import create_engine, text
+from sqlalchemy.exc import SQLAlchemyError
 
 from service.backup import databases, files, manifest
 from service.backup.create import kept_key
@@ -46,8 +47,9 @@ def restore(settings: ServiceSettings, backup: Path, *, replace: bool = False) -
         found = manifest.read(folder)
         _check(settings, folder, found, replace=replace)
         aside = _move_aside(settings.data)
-        _lay_out(settings, folder, found)
-        keys_wanted = _keys(folder, root, found)
+        with _telling(aside):
+            _lay_out(settings, folder, found)
+            keys_wanted = _keys(folder, root, found)
     return Restored(manifest=found, aside=aside, keys_wanted=keys_wanted)
 
 
@@ -134,6 +136,17 @@ def _move_aside(data: Path) -> Path | None:
         return None
     aside = data.with_name(f"{data.name}.replaced-{time.strftime('%Y%m%dT%H%M%S')}")
     return data.rename(aside)
+
+
+@contextmanager
+def _telling(aside: Path | None) -> Iterator[None]:
+    """Say of an error where the data lie that were there before: they are still the only ones."""
+    try:
+        yield
+    except (BackupError, OSError, SQLAlchemyError) as error:
+        if aside is None:
+            raise
+        raise BackupError(f"{error}; what was here lies in {aside}") from error
 
 
 def _lay_out(settings: ServiceSettings, folder: Path, found: Manifest) -> None:

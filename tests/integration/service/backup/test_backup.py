@@ -269,6 +269,9 @@ def test_what_is_there_is_moved_aside_never_removed(serve: Callable[..., Any], t
     assert restored.aside is not None
     assert (restored.aside / "artifacts").is_dir()
     assert facts(settings.database_url)["jobs"] == 1
+    (tmp_path / "kept" / "torchyard.db").write_text("torn")
+    with pytest.raises(BackupError, match=r"what was here lies in .*\.replaced-"):
+        restore(settings, tmp_path / "kept", replace=True)
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "artifacts.old"])
