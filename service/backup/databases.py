@@ -88,8 +88,16 @@ def refuse_used(url: str) -> None:
             )
 
 
+def files_of(url: str) -> list[Path]:
+    """Return the files of an SQLite database that are there: its log beside it would be played into another one."""
+    if kind_of(url) != "sqlite":
+        return []
+    target = str(make_url(url).database)
+    return [path for end in ("", "-wal", "-shm") if (path := Path(f"{target}{end}")).is_file()]
+
+
 def load(copy: Path, url: str) -> None:
-    """Fill an empty database with a copy; an SQLite file that is there is replaced."""
+    """Fill an empty database with a copy."""
     if kind_of(url) == "sqlite":
         target = Path(str(make_url(url).database))
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -3,12 +3,14 @@
 Everything is checked before anything changes. What is replaced is moved aside, never removed.
 """
 
+import shutil
 import tarfile
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain, count
 from pathlib import Path
 
 from sqlalchemy import create_engine, text
@@ -46,7 +48,7 @@ def restore(settings: ServiceSettings, backup: Path, *, replace: bool = False) -
     with _alone(settings, root), _opened(backup, root) as folder:
         found = manifest.read(folder)
         _check(settings, folder, found, replace=replace)
-        aside = _move_aside(settings.data)
+        aside = _move_aside(settings)
         with _telling(aside):
             _lay_out(settings, folder, found)
             keys_wanted = _keys(folder, root, found)
@@ -121,6 +123,8 @@ def _check(settings: ServiceSettings, folder: Path, found: Manifest, *, replace:
     databases.refuse_used(settings.database_url)
     if settings.data.is_dir() and any(settings.data.iterdir()) and not replace:
         raise BackupError(f"{settings.data} is not empty: --replace moves what is there aside")
+    if (there := databases.files_of(settings.database_url)) and not replace:
+        raise BackupError(f"there is a database {there[0]}: --replace moves it aside")
 
 
 def _refuse_newer(found: Manifest) -> None:
@@ -131,11 +135,18 @@ def _refuse_newer(found: Manifest) -> None:
         )
 
 
-def _move_aside(data: Path) -> Path | None:
-    if not data.is_dir() or not any(data.iterdir()):
-        return None
-    aside = data.with_name(f"{data.name}.replaced-{time.strftime('%Y%m%dT%H%M%S')}")
-    return data.rename(aside)
+def _move_aside(settings: ServiceSettings) -> Path | None:
+    """Move the data aside, and the files of a database that does not lie among them; return where they lie then."""
+    data = settings.data
+    stamp = time.strftime("%Y%m%dT%H%M%S")
+    names = (f"{data.name}.replaced-{stamp}{end}" for end in chain([""], (f"-{n}" for n in count(2))))
+    aside = next(path for name in names if not (path := data.with_name(name)).exists())
+    if data.is_dir() and any(data.iterdir()):
+        data.rename(aside)
+    for path in databases.files_of(settings.database_url):
+        aside.mkdir(mode=0o700, exist_ok=True)
+        shutil.move(path, aside)
+    return aside if aside.exists() else None
 
 
 @contextmanager

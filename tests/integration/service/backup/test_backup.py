@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import func, select, text
+from sqlalchemy import func, make_url, select, text
 
 from service.backup import manifest
 from service.backup.create import create
@@ -265,10 +265,16 @@ def test_what_is_there_is_moved_aside_never_removed(serve: Callable[..., Any], t
         return
     with pytest.raises(BackupError, match="--replace"):
         restore(settings, tmp_path / "kept")
+    database = Path(str(make_url(settings.database_url).database))
+    Path(f"{database}-wal").write_text("of the database that was there")
     restored = restore(settings, tmp_path / "kept", replace=True)
     assert restored.aside is not None
     assert (restored.aside / "artifacts").is_dir()
+    assert (restored.aside / database.name).is_file(), "it does not lie among the data"
+    assert (restored.aside / f"{database.name}-wal").is_file()
     assert facts(settings.database_url)["jobs"] == 1
+    with pytest.raises(BackupError, match="there is a database"):
+        restore(settings, tmp_path / "kept")
     (tmp_path / "kept" / "torchyard.db").write_text("torn")
     with pytest.raises(BackupError, match=r"what was here lies in .*\.replaced-"):
         restore(settings, tmp_path / "kept", replace=True)
