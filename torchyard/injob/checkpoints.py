@@ -92,6 +92,9 @@ class CheckpointWriter(AbstractContextManager[Path]):
         self._folder = CheckpointFolder(self._step)
         failure = self._folder.prepare()
         prepared = collective.all_true(failure is None)
+        if not prepared:
+            # Else it would be due at each step, on a full disk say.
+            control.checkpoint_ended(committed=False)
         if failure is not None:
             raise failure
         if not prepared:

@@ -7,7 +7,7 @@ import pytest
 import torchyard
 from tests.support import attempt
 from tests.support.attempt import AttemptFolder
-from torchyard.injob import files
+from torchyard.injob import files, layout
 from torchyard.injob.exceptions import CheckpointError, EmptyCheckpointError, NoProcessGroupError
 
 
@@ -111,6 +111,16 @@ def test_a_stop_whose_checkpoint_failed_goes_on(folder: AttemptFolder) -> None:
         pass
     assert "Nothing was written" in folder.outcome()["unsaved"]
     assert torchyard.should_checkpoint()
+
+
+def test_one_that_cannot_be_begun_is_not_due_at_each_step(folder: AttemptFolder) -> None:
+    folder.ask("checkpoint")
+    assert torchyard.should_checkpoint()
+    (folder.root / layout.CHECKPOINTS).rmdir()
+    (folder.root / layout.CHECKPOINTS).write_text("a file is where the folder was")
+    with pytest.raises(OSError, match="checkpoints"), torchyard.checkpoint(step=5):
+        pass
+    assert not torchyard.should_checkpoint()
 
 
 def test_off_the_queue_it_writes_here_and_replaces(off_the_queue: Path) -> None:
