@@ -109,7 +109,7 @@ def _run(spec: dict[str, Any], *, opens: bool, detach: bool, json: bool) -> None
         if detach:
             submit.told(client, job, detach=True, json=json)
             return
-        ended = follow(client, job)
+        ended = follow(client, job, beside=json)
         page = _fetched(client, ended) if ended.state.value == "succeeded" else None
     if json:
         common.print_json(ended)

@@ -75,7 +75,7 @@ def warn(text: str) -> None:
     print(f"{yellow}warning: {terminal.clean(text)}{plain}", file=sys.stderr)
 
 
-def print_json(value: "BaseModel | Iterable[BaseModel] | dict[str, Any]") -> None:
+def print_json(value: "BaseModel | Iterable[BaseModel | dict[str, Any]] | dict[str, Any]") -> None:
     """A resource, or a list of them, as JSON; all but ASCII is escaped, so it steers no terminal."""
     print(json.dumps(_plain(value), indent=2))
 

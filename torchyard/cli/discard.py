@@ -39,22 +39,35 @@ def discard(
     """
     from torchyard.exceptions import TorchYardError
 
+    if json and not yes:
+        raise TorchYardError("nothing was discarded: --json asks nothing, so it goes with --yes")
     if code:
         if refs or older_than is not None or user or everybody:
             raise TorchYardError("--code goes alone: it takes what all your discarded jobs ran, and no other files")
         _discard_code(yes=yes, json=json)
-        return
+    else:
+        found = _found(refs or [], older_than, user, everybody=everybody)
+        _discard(found, yes=yes, json=json)
+
+
+def _found(refs: list[str], older_than: str | None, user: str | None, *, everybody: bool) -> "list[Job]":
+    """The jobs that are named, or those that are old enough."""
+    from torchyard.exceptions import TorchYardError
+
     if (older_than is None) == (not refs):
         raise TorchYardError("which jobs? Name them, or say how old they are: `yard discard --older-than 90d`")
     if older_than is None and (user or everybody):
         raise TorchYardError("--user and --everybody go with --older-than: jobs that are named are these jobs")
     with common.connect() as client:
         if older_than is None:
-            found = [client.job(ref) for ref in refs or ()]
-        else:
-            owner = None if everybody else user or client.settings().user.name
-            found = _old(client, older_than, owner)
-    if not found:
+            return [client.job(ref) for ref in refs]
+        return _old(client, older_than, None if everybody else user or client.settings().user.name)
+
+
+def _discard(found: "list[Job]", *, yes: bool, json: bool) -> None:
+    if not found and json:
+        common.print_json([])
+    elif not found:
         common.note("no such jobs")
     elif yes or _asked(found):
         with common.connect() as client:

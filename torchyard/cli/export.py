@@ -27,6 +27,8 @@ def export(client: "Client", job: "Job", names: list[str], form: ExportFormat, t
     """Write a job's points and return where they are. Raises TorchYardError with the mend."""
     try:
         return _WRITERS[form](client, job, names, to)
+    except BrokenPipeError:
+        raise  # the reader of standard output has gone
     except OSError as error:
         raise TorchYardError(f"{error.filename or to or 'export'}: {error.strerror or error}") from error
 
@@ -38,13 +40,17 @@ def _csv(client: "Client", job: "Job", names: list[str], to: str | None) -> str:
         rows.write_csv(rows.read(client, job.id, names), sys.stdout)
         return ""
     target = Path(to or f"job-{job.number}.csv")
+    with target.open("a"):
+        pass  # a file that may not be written is left as it is
     try:
         with target.open("w", newline="") as file:
             rows.write_csv(rows.read(client, job.id, names), file)
-    except OSError as error:
+    except BaseException as error:
         if target.is_file():
             target.unlink()  # half a table looks like a whole one
-        raise OSError(error.errno, error.strerror, str(target)) from error
+        if isinstance(error, OSError):
+            raise OSError(error.errno, error.strerror, str(target)) from error
+        raise
     return str(target)
 
 

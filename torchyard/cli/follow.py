@@ -29,9 +29,13 @@ LOOK_S = 1.0
 
 
 class Screen:
-    """Log lines on stdout, with a status line below them where both are a terminal."""
+    """Log lines on stdout, with a status line below them where both are a terminal.
 
-    def __init__(self) -> None:
+    With `beside`, they are on stderr: stdout belongs to what a program reads.
+    """
+
+    def __init__(self, *, beside: bool = False) -> None:
+        self.beside = beside
         self._lock = threading.Lock()
         self._status = self._bar = self._drawn = ""
         self._live = sys.stderr.isatty() and sys.stdout.isatty()
@@ -40,8 +44,9 @@ class Screen:
         """Whole log lines, above the status line."""
         with self._lock:
             self._draw("")
-            sys.stdout.write(clean_log(lines) if sys.stdout.isatty() else lines)
-            sys.stdout.flush()
+            out = sys.stderr if self.beside else sys.stdout
+            out.write(clean_log(lines) if out.isatty() else lines)
+            out.flush()
             self._draw(self._bar or self._status)
 
     def status(self, text: str) -> None:
@@ -164,10 +169,13 @@ class Interrupts:
             self._interrupts = False
 
 
-def follow(client: Client, job: Job) -> Job:
-    """Follow a job to its end, or until the person leaves it running, and return it as it is then."""
+def follow(client: Client, job: Job, *, beside: bool = False) -> Job:
+    """Follow a job to its end, or until the person leaves it running, and return it as it is then.
+
+    With `beside`, nothing is written to stdout.
+    """
     common.note(f"job {job.number} {job.name} submitted")
-    screen = Screen()
+    screen = Screen(beside=beside)
     steps = (
         lambda: _to_the_end(client, job, screen),
         lambda: _left_running(client, job, screen),
@@ -214,7 +222,8 @@ def _to_the_end(client: Client, job: Job, screen: Screen) -> Job:
     if ranks is not None:
         ranks.join()
     screen.status("")
-    _tell_end(client, job, set() if ranks is None or ranks.attempt != job.attempt else ranks.shown)
+    shown_ranks = set() if ranks is None or ranks.attempt != job.attempt else ranks.shown
+    _tell_end(client, job, shown_ranks, beside=screen.beside)
     return job
 
 
@@ -225,12 +234,15 @@ def _status(client: Client, job: Job) -> str:
     return "  ".join(filter(None, (job.state.value, time, shown.progress(job), shown.latest(job.latest))))
 
 
-def _tell_end(client: Client, job: Job, shown_ranks: Container[int]) -> None:
+def _tell_end(client: Client, job: Job, shown_ranks: Container[int], *, beside: bool) -> None:
     took = ""
     if job.started_at and job.ended_at:
         took = f" after {format_duration((job.ended_at - job.started_at).total_seconds())}"
     if job.error is not None:
-        print_error(job, with_tail=False, with_traceback=job.error.rank not in shown_ranks)
+        if beside:
+            common.note(f"failed: {job.error.message}")
+        else:
+            print_error(job, with_tail=False, with_traceback=job.error.rank not in shown_ranks)
         if not job.error.traceback:
             _print_launcher(client, job)
     common.note(f"job {job.number} {job.state.value}{took}{_unsaved(client, job)}")

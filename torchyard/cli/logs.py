@@ -53,11 +53,16 @@ def logs(
     with common.connect() as client:
         if list_:
             _list(client, job, json)
-        elif json:
-            _print_json(client, job, rank, attempt, begin, follow=follow)
-        else:
-            view = _View(raw=raw, pattern=_pattern(grep), tail=tail, since=begin, follow=follow)
+            return
+        view = _View(raw=raw, pattern=_pattern(grep), tail=tail, since=begin, follow=follow)
+        if not json:
             _print_ranks(client, job, rank, attempt, view)
+        elif not follow:
+            _print_json(client, job, rank, attempt, view)
+        elif tail is not None or grep is not None:
+            raise typer.BadParameter("--tail and --grep do not go with --follow --json, which is the log as it grows")
+        else:
+            _follow_json(client, job, rank, attempt, view)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,16 +85,21 @@ def _pattern(text: str | None) -> re.Pattern[str] | None:
         raise SpecError(f"--grep {text}: not a regular expression: {error}") from error
 
 
-def _print_json(
-    client: "Client", job: str, ranks: list[int], attempt: int | None, since: datetime | None, *, follow: bool
-) -> None:
+def _print_json(client: "Client", job: str, ranks: list[int], attempt: int | None, view: _View) -> None:
+    """Print a rank's log as it was written, of several ranks a list of them."""
+    found = []
     for rank in ranks:
-        if follow:
-            for chunk in client.follow_logs(job, rank=rank, attempt=attempt, since=since):
-                common.print_json_line(chunk)
-        else:
-            text = b"".join(client.logs(job, rank=rank, attempt=attempt, since=since)).decode(errors="replace")
-            common.print_json({"rank": rank, "attempt": attempt, "text": text})
+        pieces = _pieces(client, job, rank, attempt, view)
+        lines = loglines.chosen(loglines.lines(pieces, raw=True), view.pattern, view.tail)
+        text = "".join(lines).encode(errors="surrogateescape").decode(errors="replace")
+        found.append({"rank": rank, "attempt": attempt, "text": text})
+    common.print_json(found[0] if len(found) == 1 else found)
+
+
+def _follow_json(client: "Client", job: str, ranks: list[int], attempt: int | None, view: _View) -> None:
+    for rank in ranks:
+        for chunk in client.follow_logs(job, rank=rank, attempt=attempt, since=view.since):
+            common.print_json_line(chunk)
 
 
 def _print_ranks(client: "Client", job: str, ranks: list[int], attempt: int | None, view: _View) -> None:
@@ -112,14 +122,17 @@ def _print_ranks(client: "Client", job: str, ranks: list[int], attempt: int | No
 
 
 def _print_rank(client: "Client", job: str, rank: int, attempt: int | None, view: _View, prefix: str) -> None:
-    pieces: Iterable[bytes]
-    if view.tail is not None and view.pattern is None:
-        pieces = [client.log_tail(job, view.tail, rank=rank, attempt=attempt, since=view.since)[0]]
-    else:
-        pieces = client.logs(job, rank=rank, attempt=attempt, since=view.since)
+    pieces = _pieces(client, job, rank, attempt, view)
     pieces = _told_if_none(pieces, f"rank {rank}" if rank >= 0 else "the launcher", job, view)
     found = loglines.chosen(loglines.lines(pieces, raw=view.raw), view.pattern, view.tail)
     loglines.write(found, raw=view.raw, prefix=prefix)
+
+
+def _pieces(client: "Client", job: str, rank: int, attempt: int | None, view: _View) -> Iterable[bytes]:
+    """The part of a log that holds what is wanted of it."""
+    if view.tail is not None and view.pattern is None:
+        return [client.log_tail(job, view.tail, rank=rank, attempt=attempt, since=view.since)[0]]
+    return client.logs(job, rank=rank, attempt=attempt, since=view.since)
 
 
 def _told_if_none(pieces: Iterable[bytes], writer: str, job: str, view: _View) -> Iterator[bytes]:

@@ -275,7 +275,7 @@ def told(client: "Client", job: "Job", *, detach: bool, json: bool) -> None:
         return
     from torchyard.cli.follow import follow
 
-    ended = follow(client, job)
+    ended = follow(client, job, beside=json)
     if json:
         common.print_json(ended)
     raise typer.Exit(common.exit_code(ended) if ended.ended_at else LEFT)

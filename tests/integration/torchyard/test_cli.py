@@ -237,6 +237,10 @@ def test_a_log_is_read_from_a_moment_on(yard: Callable[..., Done], data_plane: P
     assert yard("logs", job, "--since", "10m", "--json").json["text"] == new
     both = yard("logs", job, "--since", "10m", "-r", "0", "-r", "1").out
     assert both == "[0] new 1\n[0] new 2\n[0] new 3\n[1] other\n"
+    both = yard("logs", job, "--since", "10m", "-r", "0", "-r", "1", "-n", "1", "--json").json
+    assert [each["text"] for each in both] == ["new 3\n", "other\n"]
+    assert yard("logs", job, "--since", "10m", "--grep", "[12]", "--json").json["text"] == "new 1\nnew 2\n"
+    assert yard("logs", "-f", job, "-n", "1", "--json").code == 2
     data_plane.set_state(seeded, "succeeded", settled=True)
     assert yard("logs", "-f", job, "--since", "10m").out == new
     assert yard("logs", "-f", job, "--since", "10m", "-n", "9").out == new
@@ -274,7 +278,9 @@ def test_files_of_ended_jobs_are_discarded(yard: Callable[..., Done], data_plane
     assert (done.code, done.out) == (0, f"job {number} failed, files discarded\n")
     assert "discarded on" in yard("show", str(number)).out
     assert yard("logs", str(number)).out == ""
+    assert "it goes with --yes" in yard("discard", str(last), "--json").err
     assert yard("discard", str(last), "--yes", "--json").json[0]["discarded_at"]
+    assert yard("discard", "--older-than", "9999d", "--yes", "--json").json == []
 
 
 def test_code_that_no_job_needs_is_discarded(

@@ -6,9 +6,10 @@ import pytest
 from service.api.examples.jobs import JOB
 from tests.support.resources import job
 from torchyard import api
-from torchyard.cli.follow import Interrupts, LineBuffer, RankLogs, Screen
+from torchyard.cli.follow import Interrupts, LineBuffer, RankLogs, Screen, follow
 from torchyard.client.client import Client
 from torchyard.client.log_stream import LogChunk
+from torchyard.states import JobState
 
 
 class Written:
@@ -87,3 +88,24 @@ def test_a_job_whose_spec_a_newer_service_has_extended_is_followed() -> None:
     with Quiet(url="http://127.0.0.1:9", token="none") as client:
         RankLogs(client, job(spec=spec, attempt=1), Screen()).join()
     assert sorted(asked) == [0, 1]
+
+
+def test_a_program_that_reads_the_end_as_json_gets_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+    class Ended(Client):
+        def follow_logs(self, *_: object, **__: object) -> Iterator[LogChunk]:
+            yield LogChunk(attempt=1, offset=0, next=6, text="step 1\n")
+
+        def attempts(self, *_: object) -> list[api.Attempt]:
+            return []
+
+        def outputs(self, *_: object, **__: object) -> list[api.Output]:
+            return []
+
+    error = api.JobError(cause="exit", message="KeyError: 'loss'", rank=0, traceback="Traceback: …", exit_code=1)
+    ended = job(state=JobState.FAILED, attempt=1, started_at=JOB.created_at, ended_at=JOB.created_at, error=error)
+    with Ended(url="http://127.0.0.1:9", token="none") as client:
+        assert follow(client, ended, beside=True) is ended
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "step 1\n" in err
+    assert "failed: KeyError: 'loss'\n" in err
