@@ -49,7 +49,10 @@ export function useAllTrials(sweep: Group, { metric, mode }: { metric?: string |
   useEffect(() => {
     if (hasNextPage && !isFetching && error === null) void fetchNextPage();
   }, [hasNextPage, isFetching, error, fetchNextPage]);
-  const trials = useMemo(() => data?.pages.flatMap((page) => page.items) ?? [], [data]);
+  // Each once: one that does better meanwhile moves from a page to another that is read later.
+  const trials = useMemo(() => (
+    [...new Map(data?.pages.flatMap((page) => page.items).map((trial) => [trial.id, trial])).values()]
+  ), [data]);
   return { trials, error, more: hasNextPage || data === undefined ? 0 : Math.max(0, sweep.size - trials.length) };
 }
 

@@ -151,5 +151,6 @@ export function useStart(job: Job, onDone?: () => void) {
       void navigate({ to: "/jobs/$jobId", params: { jobId: String(made.number) } });
     },
   });
-  return { run, isPending: rerun.isPending, error: rerun.error };
+  // The page of the new job may take a moment.
+  return { run, isPending: rerun.isPending || rerun.isSuccess, error: rerun.error };
 }

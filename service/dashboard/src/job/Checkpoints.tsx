@@ -5,7 +5,7 @@ import { useState } from "react";
 import { fileUrl, useCheckpoints, useDeleteCheckpoint } from "../api/jobs";
 import { useMayChange, useSettings } from "../api/session";
 import type { Checkpoint, Job } from "../api/types";
-import { type Repeat, reasonsToKeep, repeated } from "../lib/checkpoints";
+import { type ReasonToKeep, type Repeat, reasonsToKeep, repeated } from "../lib/checkpoints";
 import { bytes, metric, number, UNKNOWN } from "../lib/format";
 import { maySubmit } from "../lib/rights";
 import { isFinal } from "../lib/states";
@@ -78,7 +78,7 @@ function NoCheckpoints({ over }: { over: boolean }) {
 
 interface RowProps {
   checkpoint: Checkpoint;
-  keeps: readonly string[];
+  keeps: readonly ReasonToKeep[];
   repeat: Repeat | null;
   /** Null where the viewer may not. */
   onRerun: (() => void) | null;
@@ -100,7 +100,7 @@ function Row({ checkpoint, keeps, repeat, onRerun, busy, onDelete }: RowProps) {
       <td><span className={`badge ${state}`} title={WHERE[state].title}>{WHERE[state].word}</span></td>
       <td>
         {keeps.map((key) => (
-          <span key={key} className={`badge ${key}`} title={KEPT[key]?.title}>{KEPT[key]?.word ?? key}</span>
+          <span key={key} className={`badge ${key}`} title={KEPT[key].title}>{KEPT[key].word}</span>
         ))}
       </td>
       <td>
@@ -134,7 +134,7 @@ const WHERE: Record<Checkpoint["state"], Badge> = {
   stored: { word: t`stored`, title: t`In the store of the service` },
   committed: { word: t`committed`, title: t`Still on its node only` },
 };
-const KEPT: Partial<Record<string, Badge>> = {
+const KEPT: Record<ReasonToKeep, Badge> = {
   newest: { word: t`newest`, title: t`A retry or a resume goes on from it` },
   best: { word: t`best`, title: t`The best by the metric of the spec` },
   pinned: { word: t`pinned`, title: t`A waiting job needs it` },

@@ -1,12 +1,17 @@
-import { t } from "@lingui/core/macro";
-
 import type { Checkpoint } from "../api/types";
 
 type Saved = Pick<Checkpoint, "step" | "created_at" | "attempt">;
 
-/** Why a checkpoint stays, in a word each: the best, needed by a job, the newest. */
-export function reasonsToKeep(one: Pick<Checkpoint, "step" | "best" | "pinned">, newestStep: number): string[] {
-  return [...(one.step === newestStep ? [t`newest`] : []), ...(one.best ? [t`best`] : []), ...(one.pinned ? [t`pinned`] : [])];
+/** Why a checkpoint stays. */
+const REASONS = ["newest", "best", "pinned"] as const;
+export type ReasonToKeep = (typeof REASONS)[number];
+
+/** Why a checkpoint stays: it is the newest, the best, or a job needs it. */
+export function reasonsToKeep(
+  { step, best, pinned }: Pick<Checkpoint, "step" | "best" | "pinned">, newestStep: number,
+): ReasonToKeep[] {
+  const holds = { newest: step === newestStep, best, pinned };
+  return REASONS.filter((one) => holds[one]);
 }
 
 /** What a rerun from a checkpoint does again. */

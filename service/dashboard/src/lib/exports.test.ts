@@ -12,6 +12,10 @@ it("writes a row for each step, with words for what is no number", () => {
   expect(toCsv(table, ["loss", "acc, top1"], "step")).toBe("step,loss,\"acc, top1\"\n0,4,\n1,nan,\n2,2,0.5\n");
 });
 
+it("writes no formula for a name that looks like one", () => {
+  expect(toCsv(table, ["=1+1", "a\rb"], "step")).toMatch(/^step,'=1\+1,"a\rb"\n/);
+});
+
 it("draws lines within the axes, broken where there is no number, and escapes names", () => {
   const frame = { title: "loss < 5", x: table.x, ink: "#000", grid: "#ccc", ground: "#fff" };
   const svg = toSvg(

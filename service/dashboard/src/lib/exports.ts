@@ -21,7 +21,9 @@ export function toCsv(table: Table, labels: readonly string[], axis: Axis | "wal
 }
 
 function quoted(text: string): string {
-  return /[",\n]/.test(text) ? `"${text.replaceAll("\"", "\"\"")}"` : text;
+  // A spreadsheet takes a word that begins like a formula for one.
+  const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll("\"", "\"\"")}"` : safe;
 }
 
 interface Frame {

@@ -60,3 +60,8 @@ describe("suggestions", () => {
     expect(suggestions("net us rest", 6, known)[0]).toEqual({ text: "net user: rest", caret: 9, label: "user:" });
   });
 });
+
+it("complains of a key that has no value yet, and looks for no name like it", () => {
+  expect(parseQuery("net user:")).toEqual({ filters: { q: "net" }, complaints: ["user: has no value"] });
+  expect(parseQuery("tag:\"\" \"two words\"")).toEqual({ filters: { tag: [""], q: "two words" }, complaints: [] });
+});

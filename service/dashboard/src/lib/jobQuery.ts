@@ -31,7 +31,7 @@ export type Key = (typeof KEYS)[number];
 /** Words before a metric's name: its largest or smallest value is compared, instead of the newest. */
 const EXTREMES = ["max", "min"] as const;
 const METRIC = /(^|\s)((?:(?:max|min):)?[^\s<>=!:"]+)\s*(>=|<=|!=|=|>|<)\s*(\S+)/g;
-const TERM = /(?:(user|project|tag|sweep|state|before|after):)?(?:"([^"]*)"|(\S+))/g;
+const TERM = /(?:(user|project|tag|sweep|state|before|after):(?:"([^"]*)"|(\S*)))|"([^"]*)"|(\S+)/g;
 const EVERY: readonly string[] = [...TABS.flatMap((tab) => tab.states), ...TABS.map((tab) => tab.key)];
 /** States that a search names: those of jobs, and of the tabs. */
 export const STATE_WORDS = [...new Set(EVERY)].filter((word) => word !== "all");
@@ -51,9 +51,9 @@ export function parseQuery(text: string): ParsedQuery {
     return before;
   });
   const words: string[] = [];
-  for (const [, key, quoted, bare] of rest.matchAll(TERM)) {
+  for (const [, key, quoted, bare, phrase, word] of rest.matchAll(TERM)) {
     const value = quoted ?? bare ?? "";
-    if (key === undefined) words.push(value);
+    if (key === undefined) words.push(phrase ?? word ?? "");
     else if (quoted === undefined && value === "") complaints.push(t`${key}: has no value`);
     else take(filters, key as Key, value, complaints);
   }

@@ -98,6 +98,8 @@ function draftOf(spec: Spec, begun: string, origin: Job | null, start: Start): D
 function Send({ draft, wrong }: { draft: Draft | null; wrong: boolean }) {
   const navigate = useNavigate();
   const submit = useSubmit();
+  // The page of what it has become may take a moment.
+  const sent = submit.isPending || submit.isSuccess;
   const send = () => draft !== null && submit.mutate(draft, {
     onSuccess: (made) => {
       const number = String(made.number);
@@ -109,7 +111,7 @@ function Send({ draft, wrong }: { draft: Draft | null; wrong: boolean }) {
     <>
       <Notice error={submit.error} />
       <div className="submit-send">
-        <button type="button" className="button primary wide" disabled={draft === null || wrong || submit.isPending} onClick={send}>
+        <button type="button" className="button primary wide" disabled={draft === null || wrong || sent} onClick={send}>
           <Trans>Submit the job</Trans>
         </button>
       </div>
