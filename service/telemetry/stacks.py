@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, delete, func, select
 
 from service import lifecycle
 from service.db.engine import Database
@@ -130,16 +130,17 @@ def _phrases(process: ProcessStack) -> tuple[str, str]:
 
 def of_job(db: Database, job_id: JobId) -> list[api.Stacks]:
     """Return the stacks of the job's newest attempt that has any, the newest first."""
+    of_job = select(func.max(Attempt.number)).join(Stacks, Stacks.attempt_id == Attempt.id)
+    newest = of_job.where(Attempt.job_id == job_id).scalar_subquery()  # a dump may have 2 MiB
     query = (
         select(Attempt.number, Member.node, Stacks.__table__)
         .join(Stacks, Stacks.attempt_id == Attempt.id)
         .join(Member, (Member.attempt_id == Attempt.id) & (Member.node_rank == Stacks.node_rank))
-        .where(Attempt.job_id == job_id)
-        .order_by(Attempt.number.desc(), Stacks.serial.desc(), Stacks.node_rank)
+        .where(Attempt.job_id == job_id, Attempt.number == newest)
+        .order_by(Stacks.serial.desc(), Stacks.node_rank)
     )
     with db.read() as tx:
-        found = _StoredStacks.all(tx.execute(query))
-    return [_present(each) for each in found if each.number == found[0].number]
+        return [_present(each) for each in _StoredStacks.all(tx.execute(query))]
 
 
 def _present(stored: _StoredStacks) -> api.Stacks:
