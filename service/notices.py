@@ -25,9 +25,11 @@ def get_notices(db: Database, now: int) -> api.Notices:
 
 
 def pause(db: Database, caller: Caller, new: api.NewPause, now: int) -> api.Notices:
-    """Let no job start until `resume`; those that run go on."""
-    paused = api.Pause(message=new.message, user=caller.name, since=moment(now))
+    """Let no job start until `resume`; those that run go on. Of a pause that holds, the message is set anew."""
     with db.unit_of_work(now) as unit:
+        held = _get(unit.tx, PAUSE)
+        since = moment(now) if held is None else api.Pause.model_validate_json(held).since
+        paused = api.Pause(message=new.message, user=caller.name, since=since)
         _set(unit.tx, PAUSE, paused.model_dump_json())
         audit.record(unit.tx, caller, "queue.pause", "queue", now, message=new.message)
         _tell(unit)

@@ -108,3 +108,10 @@ def test_streams_tell_of_notices(live_service: Live) -> None:
         assert next(lines) == "event: open"
         live_service.client.put(f"{API}/pause", json={}).raise_for_status()
         assert next(line for line in lines if line.startswith("event: ") and "beat" not in line) == "event: notices"
+
+
+def test_another_message_makes_no_new_pause(made: RecordedContext) -> None:
+    first = notices.pause(made.ctx.db, submissions.ADA, api.NewPause(message="a fan"), box.NOW)
+    again = notices.pause(made.ctx.db, submissions.ADA, api.NewPause(message="two fans"), box.NOW + 3_600_000_000)
+    assert first.pause is not None
+    assert again.pause == first.pause.model_copy(update={"message": "two fans"})
