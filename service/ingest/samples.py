@@ -12,12 +12,17 @@ from service.db.upsert import insert
 from service.errors import ProblemError
 from torchyard import wire
 from torchyard.ids import AttemptId
-from torchyard.numbers import INT64
+
+#: A node's clock may be so far ahead. What is from beyond would be its newest sample until then, and is passed over.
+AHEAD_US = 24 * 3600 * 1_000_000
 
 
-def sample(db: Database, known: Memory, node: str, batch: wire.SampleBatch) -> None:
-    """Store samples; a moment sent twice is stored once, and what names an attempt of another node is passed over."""
-    rows = [row for entry in batch.samples if (row := _row(db, known, node, entry)) is not None]
+def sample(db: Database, known: Memory, node: str, batch: wire.SampleBatch, now: int) -> None:
+    """Store samples; a moment sent twice is stored once. What names an attempt of another node, or is from the future,
+    is passed over.
+    """
+    past = [entry for entry in batch.samples if 0 <= entry.time_us < now + AHEAD_US]
+    rows = [row for entry in past if (row := _row(db, known, node, entry)) is not None]
     if not rows:
         return
     with db.write() as tx:
@@ -27,7 +32,7 @@ def sample(db: Database, known: Memory, node: str, batch: wire.SampleBatch) -> N
 
 def _row(db: Database, known: Memory, node: str, entry: wire.Sample) -> dict[str, Any] | None:
     values = {name: value for name, value in entry.values.items() if math.isfinite(value)}
-    if not values or not 0 <= entry.time_us < INT64.stop or not _is_here(db, known, node, entry.attempt):
+    if not values or not _is_here(db, known, node, entry.attempt):
         return None
     return {"node": node, "attempt_id": entry.attempt or "", "time_us": entry.time_us, "values": values}
 

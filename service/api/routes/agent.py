@@ -231,7 +231,7 @@ def _out_of_step(error: OffsetAheadError) -> Response:
 @router.post("/samples", status_code=NOTHING)
 def samples(message: wire.SampleBatch, ctx: Ctx, node: Node) -> None:
     """Telemetry of the node and its jobs."""
-    ingest.sample(ctx.db, ctx.memory, node, message)
+    ingest.sample(ctx.db, ctx.memory, node, message, ctx.now_us())
 
 
 @router.post("/attempts/{attempt_id}/checkpoints")

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from sqlalchemy import func, select
 
 from service.db.models import Job, LogStream, MetricPoint, MetricSeries, MetricStream, Sample
+from service.ingest.samples import AHEAD_US
 from tests.support.plane import Plane, Seeded, batch
 from torchyard import wire
 
@@ -280,6 +281,8 @@ def test_samples_are_stored_once_and_only_for_own_attempts(data_plane: Plane) ->
         for n in range(5)
         for attempt in (None, own.attempt, other.attempt, "att-unknown")
     ]
+    ahead = data_plane.ctx.now_us() + 2 * AHEAD_US
+    samples += [wire.Sample(time_us=time_us, values={"cpu.percent": 1.0}) for time_us in (-1, ahead, 2**70)]
     message = wire.SampleBatch(samples=samples).model_dump_json()
     for _ in range(2):
         assert data_plane.node.post("/api/v1/agent/samples", content=message).status_code == 204
