@@ -18,7 +18,7 @@ from torch.distributed.checkpoint.filesystem import FileSystemReader
 from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 from torch.distributed.checkpoint.state_dict_loader import load
 
-from torchyard.injob import shards
+from torchyard.injob import files, shards
 from torchyard.injob.state import MODEL
 from trainer.exceptions import AverageError
 from trainer.optimization.ema import PREFIX
@@ -82,7 +82,8 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("checkpoints", type=Path, nargs="+", help="folders or files with a state dict")
     parser.add_argument("--out", type=Path, required=True, help="file to write, a plain state dict")
     options = parser.parse_args(given)
-    torch.save(mean(map(read, options.checkpoints)), options.out)
+    model = mean(map(read, options.checkpoints))
+    files.write_whole(str(options.out), lambda file: torch.save(model, file))
 
 
 if __name__ == "__main__":

@@ -200,9 +200,15 @@ def _print_attempts(attempts: "list[Attempt]") -> None:
 
 
 def _print_events(events: "Iterable[Event]") -> None:
-    for event in events:
+    """Print what happened, with the date unless all of it was today."""
+    from datetime import datetime
+
+    told = list(events)
+    days = {event.at.astimezone().date() for event in told}
+    form = "%H:%M:%S" if days <= {datetime.now().astimezone().date()} else "%Y-%m-%d %H:%M:%S"
+    for event in told:
         actor = f" ({event.actor})" if event.actor else ""
-        at = f"{event.at.astimezone():%H:%M:%S}"
+        at = event.at.astimezone().strftime(form)
         common.put((at, "dim"), f"  {event.kind:<14} {event.message}", (actor, "dim"))
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any
+from collections.abc import Callable
+from typing import IO, Any
 
 
 def fsync(path: str) -> None:
@@ -25,6 +26,21 @@ def write_json(path: str, value: Any) -> None:
         os.fsync(file.fileno())
     os.replace(temporary, path)
     fsync(os.path.dirname(path) or ".")
+
+
+def write_whole(path: str, write: Callable[[IO[bytes]], None]) -> None:
+    """Have a file written by temporary name, and give it its own once it is whole; what was there stays until then."""
+    temporary = "%s.%d.tmp" % (path, os.getpid())
+    try:
+        with open(temporary, "wb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        if os.path.exists(temporary):
+            os.remove(temporary)
+        raise
+    os.replace(temporary, path)
 
 
 def read_json(path: str) -> Any:

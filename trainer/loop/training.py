@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 import torchyard
-from torchyard.injob import control, layout
+from torchyard.injob import control, files, layout
 from torchyard.injob.exceptions import CheckpointError, ResumeError
 from torchyard.network import speed
 from trainer.data.loading import Batch, Pair, load, padded
@@ -132,7 +132,7 @@ class Training:
         folder = os.environ.get(layout.OUTPUT_DIR)
         whole = self.components.strategy.whole_state() if folder else {}
         if self.components.world.leads and folder:
-            torch.save(whole, Path(folder) / name)
+            files.write_whole(str(Path(folder) / name), lambda file: torch.save(whole, file))
 
     def _announce(self) -> None:
         recipe, strategy = self.components.recipe, self.components.strategy

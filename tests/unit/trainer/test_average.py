@@ -1,4 +1,6 @@
+import errno
 from pathlib import Path
+from typing import IO
 
 import pytest
 import torch
@@ -23,3 +25,19 @@ def test_models_that_do_not_fit_are_refused() -> None:
         mean([{"a": torch.zeros(1)}, {"a": torch.zeros(2)}])
     with pytest.raises(AverageError, match="name at least one"):
         mean([])
+
+
+def test_a_file_of_before_stays_where_the_mean_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch.save({"weight": torch.ones(2)}, tmp_path / "1.pt")
+    (tmp_path / "mean.pt").write_bytes(b"of before")
+
+    def torn(_: object, file: IO[bytes]) -> None:
+        file.write(b"half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(torch, "save", torn)
+    with pytest.raises(OSError, match="No space"):
+        main(["--out", str(tmp_path / "mean.pt"), str(tmp_path / "1.pt")])
+    assert (tmp_path / "mean.pt").read_bytes() == b"of before"

@@ -1,6 +1,8 @@
+import errno
 import json
 import math
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -156,3 +158,16 @@ def test_json_is_whole_or_absent(tmp_path: Path) -> None:
     assert files.read_json(str(tmp_path / "a.json")) == {"a": 1}
     assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
     assert files.read_json(str(tmp_path / "b.json")) is None
+
+
+def test_a_file_stays_what_it_was_until_another_is_whole(tmp_path: Path) -> None:
+    model = tmp_path / "model.pt"
+    files.write_whole(str(model), lambda file: file.writelines([b"old"]))
+
+    def torn(file: IO[bytes]) -> None:
+        file.write(b"ne")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(OSError, match="No space"):
+        files.write_whole(str(model), torn)
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("model.pt", b"old")]
