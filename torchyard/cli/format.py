@@ -117,6 +117,11 @@ def latest(values: dict[str, Number]) -> str:
     return "  ".join(f"{name} {number(value)}" for name, value in sorted(values.items()))
 
 
+def counted(count: int, one: str, many: str) -> str:
+    """``1 file``, ``1,200 files``."""
+    return f"{count:,} {one if count == 1 else many}"
+
+
 def sparkline(values: Iterable[Number], width: int = 40) -> str:
     """A line of bars; a bar is the mean of the values that fall on it, and what is not finite leaves a gap."""
     numbers = [float(value) for value in values]
@@ -141,7 +146,10 @@ def lost(attempts: Sequence[Attempt]) -> str:
     """Describe the metrics and logs of a job that could not be kept; empty if there are none."""
     records = sum(each.dropped_records for each in attempts)
     log = sum(each.dropped_log_bytes for each in attempts)
-    told = [f"{records:,} metric records" if records else "", f"{format_size(log)} of logs" if log else ""]
+    told = [
+        counted(records, "metric record", "metric records") if records else "",
+        f"{format_size(log)} of logs" if log else "",
+    ]
     return " and ".join(filter(None, told))
 
 

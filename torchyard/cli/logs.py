@@ -227,7 +227,13 @@ def metrics(
             "Weights & Biases, MLflow or Trackio"
         )
     if lost:
-        common.warn(f"{lost:,} records were lost, mostly because the disk was full: their points are missing")
+        common.warn(f"{_lost(lost)} lost, mostly because the disk was full: points are missing")
+
+
+def _lost(records: int) -> str:
+    from torchyard.cli.format import counted
+
+    return counted(records, "record was", "records were")
 
 
 def _export(client: "Client", job: str, names: list[str], form: ExportFormat, to: str | None) -> None:

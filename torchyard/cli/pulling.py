@@ -49,8 +49,12 @@ def _listed(client: "Client", job: "Job", *, kept: bool) -> "list[Output]":
     found = client.outputs(job.id, every=True)
     if not kept or not _on_nodes(found):
         return found
+    from torchyard.cli.format import counted
+
     client.bring_outputs(job.id)
-    common.note(f"{len(_on_nodes(found))} files are on their way from their node")
+    common.note(
+        counted(len(_on_nodes(found)), "file is on its way from its node", "files are on their way from their node")
+    )
     left, deadline = len(_on_nodes(found)), time.monotonic() + PATIENCE_S
     while left and time.monotonic() < deadline:
         time.sleep(LOOK_S)
@@ -65,6 +69,7 @@ def _on_nodes(files: "list[Output]") -> "list[Output]":
 
 
 def _tell_others(job: "Job", files: "list[Output]") -> None:
+    from torchyard.cli.format import counted
     from torchyard.cli.outputs import path
     from torchyard.quantities import format_size
 
@@ -73,7 +78,7 @@ def _tell_others(job: "Job", files: "list[Output]") -> None:
         size = format_size(file.size)
         common.note(f"{path(file)} ({size}) is on node {file.node}, {file.place}: {wanted}")
     if arriving := sum(file.state == "arriving" for file in files):
-        common.note(f"{arriving} files still arrive: pull again later")
+        common.note(f"{counted(arriving, 'file still arrives', 'files still arrive')}: pull again later")
     for file in files:
         if file.state == "deleted" and file.baseline:
             common.note(f"{path(file)} was removed by the job: it is left as it is here")

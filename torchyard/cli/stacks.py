@@ -56,12 +56,14 @@ def _ask(client: "Client", job: str) -> list["Stacks"]:
 
 
 def _print(each: "Stacks", full: bool) -> None:
+    from torchyard.cli.format import counted
+
     common.put((each.node, "bold"), f" {each.at:%Y-%m-%d %H:%M:%S} {each.summary}")
     for process in each.processes:
         if process.main or full:
             _print_process(process, full)
     if each.left_out:
-        common.note(f"{each.left_out} more processes are left out")
+        common.note(f"{counted(each.left_out, 'more process is', 'more processes are')} left out")
 
 
 def _print_process(process: "ProcessStack", full: bool) -> None:

@@ -90,7 +90,7 @@ def _box(nodes: Sequence[Node], snapshot: BoxSnapshot, width: int) -> list[BoxLi
 
 def _node(node: Node, snapshot: BoxSnapshot, width: int) -> Iterable[BoxLine]:
     gone = node.state == "unreachable"
-    work = f" for {node.maintenance}" if node.maintenance else ""
+    work = " for maintenance" if node.maintenance else ""
     seen = f", seen {shown.ago(node.last_seen_at, snapshot.at)}" if gone else ""
     facts = f"  {shown.capacity(node)}, {format_size(node.disk_free)} of disk free"
     state = (f"{node.state}{work}{seen}", shown.STYLES.get(node.state, "red"))

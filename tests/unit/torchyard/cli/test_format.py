@@ -162,3 +162,8 @@ def test_times_in_a_sentence_are_on_the_local_clock(monkeypatch: pytest.MonkeyPa
         monkeypatch.undo()
         time.tzset()
     assert told == "kept until 2026-11-26 03:45, seen 2026-11-26 03:45:09; not 2026-13-25 22:15 UTC"
+
+
+@pytest.mark.parametrize(("count", "told"), [(0, "0 files"), (1, "1 file"), (1200, "1,200 files")])
+def test_one_is_told_as_one(count: int, told: str) -> None:
+    assert shown.counted(count, "file", "files") == told

@@ -47,6 +47,7 @@ def job(number: int, **values: Any) -> Job:
     basic |= {"project": "default", "state": "running", "held": False, "priority": "normal", "tags": [], "version": 1}
     basic |= {"created_at": AT, "started_at": AT - timedelta(minutes=5), "attempt": 1, "gpus": 1, "devices": []}
     basic |= {"latest": {}, "storage": {"checkpoints": 0, "outputs": 0, "logs": 0}, "blocked": False}
+    basic |= {"inexact_parts": [], "unsaved_parts": []}
     work = JobSpec.model_validate({"command": ["train.py"]}).model_dump(mode="json")
     return Job.model_validate(basic | {"spec": work} | values)
 
@@ -157,6 +158,13 @@ def test_what_is_not_known_is_no_zero() -> None:
         assert "%" not in line
         assert " of " not in line
     assert "unreachable, seen 4m ago" in drawn(snapshot(box), (80, 24))[1]
+
+
+def test_a_node_in_maintenance_says_so_without_an_id() -> None:
+    box = node(device(0), state="draining", maintenance="0f3a9c4e-7b1d-4c55-9a10-2f6f4a8d7e21")
+    picture = "\n".join(drawn(snapshot(box), (100, 30)))
+    assert "draining for maintenance" in picture
+    assert "0f3a9c4e" not in picture
 
 
 def test_the_last_picture_stays_grey_while_the_service_is_away() -> None:
