@@ -157,7 +157,8 @@ def test_every_honest_job_is_done_and_every_offender_is_named(lab: Lab) -> None:
             jim.client.change_user("jim", UserChanges(role="administrator"))
         lab.yard.client.delete_user("ivy")
 
-        assert f"of {lou.account}" in kim.waits_for("next")
+        # First its node says whether it can run jobs as her.
+        wait.until(lambda: f"of {lou.account}" in kim.waits_for("next"), what="the squatter as a reason")
         assert str(squatting.pid) in kim.waits_for("next")
         assert "GPU" in dan.why_failed("trespass")
         assert "10.0 GiB" in eve.why_failed("greedy")

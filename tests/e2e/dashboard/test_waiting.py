@@ -7,7 +7,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.e2e.dashboard.lived_in import begin_session
 from tests.support.browser import visit
@@ -119,6 +119,16 @@ def test_a_long_history_is_read_page_by_page(page: Page, submit: Submit, node: A
     visit(page, f"/jobs/{job['number']}")
     events = page.get_by_role("region", name="Events")
     expect(events.get_by_role("listitem")).to_have_count(200)
-    events.get_by_role("button", name="Load more").click()
-    expect(events.get_by_role("listitem")).to_have_count(205)
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/events?cursor=*", hold, times=1)
+    with page.expect_request("**/events?cursor=*"):
+        events.get_by_role("button", name="Load more").click()
+    # The list is read anew before the next page has come.
+    with page.expect_request("**/events"):
+        live_service.client.post(f"/api/v1/jobs/{job['id']}/hold").raise_for_status()
+    expect(events.get_by_role("listitem")).to_have_count(206)
     expect(events.get_by_role("button", name="Load more")).to_be_hidden()

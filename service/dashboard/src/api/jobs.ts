@@ -1,6 +1,7 @@
 import {
   keepPreviousData, useInfiniteQuery, useMutation, useQuery, useQueryClient,
 } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
 
 import { compact, type Detail, type Range } from "../lib/buckets";
 import type { Edits } from "../lib/edits";
@@ -57,7 +58,8 @@ export function useWhy(job: Job, enabled: boolean) {
 
 /** What happened to a job, the oldest first, page by page. */
 export function useEvents(job: Job) {
-  return useInfiniteQuery({
+  const [wanted, setWanted] = useState(1);
+  const { data, error, hasNextPage, isFetching, fetchNextPage } = useInfiniteQuery({
     queryKey: ["job", job.id, "events", versionKey(job)],
     queryFn: ({ pageParam: cursor }) => {
       const params = { path: { job_id: job.id }, query: cursor === null ? {} : { cursor } };
@@ -67,6 +69,12 @@ export function useEvents(job: Job) {
     getNextPageParam: (last) => last.next ?? null,
     ...useLiveness(job),
   });
+  const read = data?.pages.length ?? 0;
+  // What happens meanwhile reads all pages anew, which ends the reading of a next one.
+  useEffect(() => {
+    if (read < wanted && hasNextPage && !isFetching && error === null) void fetchNextPage();
+  }, [read, wanted, hasNextPage, isFetching, error, fetchNextPage]);
+  return { pages: data?.pages, more: hasNextPage, readMore: () => setWanted(read + 1) };
 }
 
 /** Stacks of the newest attempt that has any, the newest first. */

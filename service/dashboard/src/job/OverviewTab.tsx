@@ -16,8 +16,8 @@ import { WhyBox } from "./WhyBox";
 
 /** What a job is about, what became of it, and what it has left. */
 export function OverviewTab({ job }: { job: Job }) {
-  const pages = useEvents(job);
-  const events = useMemo(() => pages.data?.pages.flatMap((page) => page.items) ?? [], [pages.data]);
+  const { pages, more, readMore } = useEvents(job);
+  const events = useMemo(() => pages?.flatMap((page) => page.items) ?? [], [pages]);
   return (
     <>
       <Warnings job={job} />
@@ -29,7 +29,7 @@ export function OverviewTab({ job }: { job: Job }) {
       <Spent job={job} events={events} />
       {job.discarded_at == null ? <Outputs job={job} /> : <Discarded at={job.discarded_at} />}
       <StartTiming job={job} />
-      <Events events={events} more={pages.hasNextPage} onMore={() => void pages.fetchNextPage()} />
+      <Events events={events} more={more} onMore={readMore} />
     </>
   );
 }
