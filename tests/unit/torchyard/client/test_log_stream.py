@@ -1,12 +1,12 @@
 """Streams that break off, over a real socket."""
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 
+from tests.support.handlers import connected
 from torchyard import exceptions
 from torchyard.client import log_stream
 from torchyard.client.connection import Connection
@@ -44,17 +44,8 @@ def service(
         def log_message(self, *_: object) -> None:
             """Leave standard error alone."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    connection = Connection(f"http://127.0.0.1:{server.server_port}", "token")
-    try:
+    with connected(Handler) as connection:
         yield connection, asked
-    finally:
-        connection.close()
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def texts(connection: Connection) -> list[str]:
