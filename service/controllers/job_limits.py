@@ -13,7 +13,7 @@ from sqlalchemy import Connection
 from service import lifecycle
 from service.context import Context
 from service.controllers import limit_queries, limit_rules
-from service.controllers.limit_queries import IdleLimit, ReportingRun
+from service.controllers.limit_queries import IdleLimit, ReportingRun, StartLimit
 from service.db.changefeed import Overlap
 from service.infra.threads import call_all
 from service.scheduler_cache.load import COMPARE_US, OVERLAP_US
@@ -44,6 +44,15 @@ class _Heard:
     patience_s: float | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class _StartLimit:
+    """A queued job's limit: since when it waits, by the wall clock, and when that is over, by the monotonic one."""
+
+    since_us: int
+    limit_s: float
+    due_s: float
+
+
 class JobLimits:
     """Look after limits; one thread calls it."""
 
@@ -55,8 +64,8 @@ class JobLimits:
         self._idle: dict[tuple[str, str], limit_rules.Idleness] = {}
         #: Runs of which it was told that they do nothing.
         self._told: set[AttemptId] = set()
-        #: Queued jobs with a `start_limit`: since when they wait, and the limit in seconds.
-        self._waiting: dict[JobId, tuple[int, float]] = {}
+        #: Queued jobs with a `start_limit`.
+        self._waiting: dict[JobId, _StartLimit] = {}
         self._read_us = self._compared_us = 0
         self._overlap = Overlap(OVERLAP_US, FAR_LOOK_US)
         self._next = 0.0
@@ -78,12 +87,15 @@ class JobLimits:
     # Jobs that never start
 
     def give_up_waiting(self) -> None:
-        """Fail queued jobs that were not started within their `start_limit`; time on hold does not count."""
-        now = self._ctx.now_us()
-        self._read_changed(now)
-        for job_id, (since_us, limit_s) in list(self._waiting.items()):
-            if limit_rules.overdue(limit_s, since_us, now):
-                self._give_up(job_id, limit_s)
+        """Fail queued jobs that were not started within their `start_limit`; time on hold does not count.
+
+        The wall clock tells how long a job had waited when it was seen first, and nothing after that: it may be set.
+        """
+        self._read_changed(self._ctx.now_us())
+        now = self._ctx.monotonic()
+        for job_id, limit in list(self._waiting.items()):
+            if now > limit.due_s:
+                self._give_up(job_id, limit.limit_s)
 
     def _read_changed(self, now: int) -> None:
         """Read the jobs that were changed since the last look: a queue may be long, and most of it stays as it is. Now
@@ -93,14 +105,22 @@ class JobLimits:
         compare = not self._read_us or now < since or now - self._compared_us >= COMPARE_US
         with self._ctx.db.read() as tx:
             rows = limit_queries.start_limits(tx, None if compare else since)
+        known = self._waiting
         if compare:
             self._waiting, self._compared_us = {}, now
         for row in rows:
             if row.waits:
-                self._waiting[row.id] = max(row.created_us, row.eligible_us), row.limit
+                self._waiting[row.id] = self._start_limit(row, known.get(row.id), now)
             else:
                 self._waiting.pop(row.id, None)
         self._read_us = now
+
+    def _start_limit(self, row: StartLimit, known: _StartLimit | None, now: int) -> _StartLimit:
+        since_us = max(row.created_us, row.eligible_us)
+        if known is not None and (known.since_us, known.limit_s) == (since_us, row.limit):
+            return known
+        left_s = row.limit - max(0, now - since_us) / 1e6
+        return _StartLimit(since_us=since_us, limit_s=row.limit, due_s=self._ctx.monotonic() + left_s)
 
     def _give_up(self, job_id: JobId, limit_s: float) -> None:
         limit = format_duration(limit_s)

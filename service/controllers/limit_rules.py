@@ -76,8 +76,3 @@ class Idleness:
             return Idleness(newest_us=time_us)
         known = self.since_us is not None and time_us - self.newest_us <= HOLE_US
         return Idleness(newest_us=time_us, since_us=self.since_us if known else time_us)
-
-
-def overdue(limit_s: float | None, since_us: int, now_us: int) -> bool:
-    """Tell whether a job has waited longer than it may."""
-    return limit_s is not None and now_us - since_us > limit_s * 1e6

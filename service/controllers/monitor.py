@@ -35,7 +35,8 @@ class _LateMember(Record):
     spec: StoredSpec
 
 
-_UNHEARD = (Attempt.state == AttemptState.ASSIGNED) & (Attempt.nudged_us < bindparam("late_us"))
+#: What was published in times to come was published before the clock was set back.
+_UNHEARD = (Attempt.state == AttemptState.ASSIGNED) & ~Attempt.nudged_us.between(bindparam("late_us"), bindparam("now"))
 _LATE: Select[Any] = (
     select(Attempt.id, Member.node, Job.spec)
     .join(Job, Job.id == Attempt.job_id)
@@ -47,12 +48,12 @@ _NUDGED = update(cast("Table", Attempt.__table__)).where(
 )
 
 
-def _waiting_for(lacking: ColumnElement[bool]) -> Select[AttemptId, str]:
-    """Return the query for attempts that were assigned before a moment, and the nodes whose members lack something."""
+def _waiting_for(lacking: ColumnElement[bool]) -> Select[AttemptId, str, int]:
+    """Return the query for assigned attempts, the nodes whose members lack something, and when they were assigned."""
     return (
-        select(Attempt.id, Member.node)
+        select(Attempt.id, Member.node, Attempt.created_us)
         .join(Member, Member.attempt_id == Attempt.id)
-        .where(Attempt.state == AttemptState.ASSIGNED, Attempt.created_us < bindparam("old_us"), lacking)
+        .where(Attempt.state == AttemptState.ASSIGNED, lacking)
         .order_by(Attempt.id, Member.node_rank)
     )
 
@@ -71,6 +72,8 @@ class Monitor:
         self._leader = leader
         #: For each node the newest heartbeat that was seen, and when it was seen first.
         self._heard: dict[str, tuple[int | None, float]] = {}
+        #: Since when attempts are assigned.
+        self._assigned: dict[AttemptId, float] = {}
         self._job_limits = JobLimits(ctx)
         self._parts: tuple[Callable[[], object], ...] = (
             self.republish,
@@ -85,6 +88,7 @@ class Monitor:
         """Do a round, if this service leads. A step that fails keeps no other from being done."""
         if not self._leader.leads():
             self._heard.clear()
+            self._assigned.clear()
             self._job_limits.forget()
             return
         call_all(self._parts)
@@ -92,7 +96,8 @@ class Monitor:
     def republish(self) -> None:
         """Publish the launch again of what stays ASSIGNED: the first may be lost. End what no node can start."""
         ctx = self._ctx
-        late = {"late_us": ctx.now_us() - round(ctx.settings.republish_after_s * 1e6)}
+        now = ctx.now_us()
+        late = {"late_us": now - round(ctx.settings.republish_after_s * 1e6), "now": now}
         with ctx.db.read() as tx:
             members = _LateMember.all(tx.execute(_LATE, late))
         startable = [member for member in members if self._can_start(member)]
@@ -117,25 +122,33 @@ class Monitor:
 
     def void_unclaimed(self) -> None:
         """Take back what nobody claims; a service that was away gives the nodes their time first."""
-        ctx = self._ctx
+        ctx, assigned = self._ctx, set[AttemptId]()
         for limit, query, lack, words in (
             (ctx.settings.unclaimed_after_s, _UNCLAIMED, "claim", "has not claimed it"),
             (ctx.settings.unprepared_after_s, _UNPREPARED, "preparation", "is not prepared"),
         ):
-            if ctx.monotonic() - ctx.started < limit:
-                continue
-            for attempt, late in self._waiting_since(ctx.now_us() - round(limit * 1e6), query):
-                why = f"node {late} {words} within {limit:g} s"
-                self._void(attempt, why, {"node": late, "lacks": lack, "limit_s": limit})
+            waiting = self._waiting(query)
+            assigned |= waiting.keys()
+            for attempt, late in waiting.items():
+                if ctx.monotonic() - max(self._assigned[attempt], ctx.started) > limit:
+                    why = f"node {late} {words} within {limit:g} s"
+                    self._void(attempt, why, {"node": late, "lacks": lack, "limit_s": limit})
+        self._assigned = {attempt: since for attempt, since in self._assigned.items() if attempt in assigned}
 
-    def _waiting_since(self, old_us: int, query: Select[AttemptId, str]) -> list[tuple[AttemptId, str]]:
-        """Return attempts that were assigned before a moment, and their nodes, named together."""
-        with self._ctx.db.read() as tx:
-            rows = tx.execute(query, {"old_us": old_us}).all()
-        late: dict[AttemptId, list[str]] = {}
-        for attempt, node in rows:
-            late.setdefault(attempt, []).append(node)
-        return [(attempt, ", ".join(names)) for attempt, names in late.items()]
+    def _waiting(self, query: Select[AttemptId, str, int]) -> dict[AttemptId, str]:
+        """Return attempts and the nodes that they wait for, named together, and note since when.
+
+        The wall clock tells how long an attempt had waited when it was seen first, and nothing after that.
+        """
+        ctx = self._ctx
+        with ctx.db.read() as tx:
+            rows = tx.execute(query).all()
+        names: dict[AttemptId, list[str]] = {}
+        for attempt, node, created_us in rows:
+            names.setdefault(attempt, []).append(node)
+            waited_s = max(0, ctx.now_us() - created_us) / 1e6
+            self._assigned.setdefault(attempt, ctx.monotonic() - waited_s)
+        return {attempt: ", ".join(each) for attempt, each in names.items()}
 
     def mark_silent_nodes(self) -> None:
         """Mark nodes unreachable that were not heard for too long; what runs there may still run."""

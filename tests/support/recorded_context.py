@@ -23,7 +23,7 @@ from tests.support.box import NOW
 
 @dataclass
 class Clock:
-    """Wall clock in microseconds and monotonic clock in seconds, moved together."""
+    """Wall clock in microseconds and monotonic clock in seconds, moved together by `sleep`."""
 
     us: int = NOW
     s: float = 1000.0
@@ -31,6 +31,10 @@ class Clock:
     def sleep(self, seconds: float) -> None:
         self.us += round(seconds * 1e6)
         self.s += seconds
+
+    def set(self, seconds: float) -> None:
+        """Set the wall clock alone, by so much: as NTP does, or whoever resumes a virtual machine."""
+        self.us += round(seconds * 1e6)
 
 
 @dataclass

@@ -67,6 +67,19 @@ def test_time_on_hold_does_not_count_and_a_job_that_ran_is_never_given_up(
     assert {box.job_row(db, each).state for each in (held, ran)} == {JobState.QUEUED}
 
 
+@pytest.mark.parametrize("hours", [-24, 24])
+def test_a_clock_that_is_set_neither_ends_nor_prolongs_a_wait(
+    yard: RecordedContext, job_limits: JobLimits, hours: int
+) -> None:
+    job_id = box.add_job(yard.ctx.db, start_limit="10m")
+    turn(yard, job_limits, 60)
+    yard.clock.set(hours * 3600)
+    turn(yard, job_limits, 539)
+    assert box.job_row(yard.ctx.db, job_id).state == JobState.QUEUED
+    turn(yard, job_limits, 2)
+    assert box.job_row(yard.ctx.db, job_id).state == JobState.FAILED
+
+
 def test_a_job_that_becomes_visible_late_is_not_missed_for_good(yard: RecordedContext, job_limits: JobLimits) -> None:
     job_limits.run()
     turn(yard, job_limits, 60)

@@ -68,6 +68,26 @@ def test_an_unclaimed_attempt_is_taken_back(yard: RecordedContext, monitor: Moni
     assert yard.woken.is_set()
 
 
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_a_clock_that_is_set_takes_no_attempt_back_and_keeps_none(
+    yard: RecordedContext, monitor: Monitor, hours: int
+) -> None:
+    yard.clock.s += 3600  # this service has run for an hour
+    attempt_id = box.assign(yard.ctx.db, box.add_job(yard.ctx.db), ["box-gpu-0"])
+    monitor.run()
+    yard.clock.sleep(60)
+    monitor.run()
+    yard.clock.set(hours * 3600)
+    yard.forget()
+    yard.clock.sleep(59)
+    monitor.run()
+    assert yard.sent == [("launch", "box", attempt_id)]
+    assert box.attempt_row(yard.ctx.db, attempt_id).state == "assigned"
+    yard.clock.sleep(62)
+    monitor.run()
+    assert box.attempt_row(yard.ctx.db, attempt_id).state == "voided"
+
+
 def gang(yard: RecordedContext) -> tuple[str, str]:
     """A job on two nodes, of which the second has claimed and prepared its part."""
     db = yard.ctx.db

@@ -72,9 +72,3 @@ def test_idleness_lasts_until_it_works_again() -> None:
 def test_a_hole_in_the_samples_is_no_idleness() -> None:
     idle = Idleness(newest_us=0, since_us=0).after(61 * SECOND, False)
     assert idle.lasts_s == 0
-
-
-def test_overdue() -> None:
-    assert not limit_rules.overdue(None, 0, 10**15)
-    assert not limit_rules.overdue(60, 0, 60 * SECOND)
-    assert limit_rules.overdue(60, 0, 60 * SECOND + 1)
