@@ -156,7 +156,7 @@ class Estimator:
         }
 
     def _refresh(self, tx: Connection, now: int) -> None:
-        if now < self._next_us:
+        if 0 < self._next_us - now <= REFRESH_US:
             return
         self._next_us = now + REFRESH_US
         if self._newest_us is None:

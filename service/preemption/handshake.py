@@ -123,7 +123,7 @@ def judge(group: Sequence[PreemptionVictim], now: int, *, why: NoUse | None = No
     kept = tuple(each for each in group if each.stop is None or each.leaves)
     if why:
         return HandshakeVerdict(keep=kept, why=why)
-    late = frozenset(each.job for each in left if not each.ready and now >= each.pending.deadline_us)
+    late = frozenset(each.job for each in left if not each.ready and each.pending.is_over(now))
     if late:
         return HandshakeVerdict(keep=kept, late=late)
     return HandshakeVerdict(stop=left) if all(each.ready for each in left) else HandshakeVerdict()

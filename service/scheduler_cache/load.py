@@ -281,7 +281,7 @@ class Loader:
         state.users, state.projects = (accounts.for_policy(tx, kind, known, now) for kind in ("user", "project"))
         self._excluded_nodes.apply(tx, state)
         self._ineligibility.apply(tx, state, now)
-        if now - self._estimated_us >= ESTIMATE_US:
+        if not 0 <= now - self._estimated_us < ESTIMATE_US:
             self._estimated_us = now
             self._due = self._due or list(state.running)
             self._defaults.begin_round()

@@ -26,6 +26,8 @@ from torchyard.states import JOB_FINAL, JOB_HOLDS_GPUS, AttemptState, JobState
 
 #: A job waits at most this long for its last attempt's checkpoints to be stored.
 SAVING_US = 600 * 1_000_000
+#: No job rests longer before it is tried again.
+RESTING_US = 600 * 1_000_000
 
 _JOB = cast("Table", Job.__table__).c
 _ATTEMPT = cast("Table", Attempt.__table__).c
@@ -359,7 +361,10 @@ def _saved(tx: Connection, jobs: Sequence[JobId]) -> dict[JobId, tuple[str, int]
     return {row.job_id: (row.attempt_id, row.created_us) for row in rows}
 
 
-_RESTING: Select[Any] = select(_JOB.id).where(_JOB.retry_us > bindparam("now"), _JOB.id.in_(_IDS))
+#: What lies farther ahead was noted before the clock was set back.
+_RESTING: Select[Any] = select(_JOB.id).where(
+    _JOB.retry_us > bindparam("now"), _JOB.retry_us <= bindparam("ahead_us"), _JOB.id.in_(_IDS)
+)
 _SAVING: Select[Any] = (
     select(Job.id)
     .join(Attempt, (Attempt.job_id == Job.id) & (Attempt.number == Job.attempt))
@@ -367,7 +372,7 @@ _SAVING: Select[Any] = (
     .join(Node, Node.name == Member.node)
     .where(
         Attempt.claimed_us.is_not(None),
-        Attempt.ended_us > bindparam("since_us"),
+        Attempt.ended_us.between(bindparam("since_us"), bindparam("ahead_us")),
         ~Member.settled,
         ~Node.unreachable,
         Job.id.in_(_IDS),
@@ -377,10 +382,11 @@ _SAVING: Select[Any] = (
 
 def resting(tx: Connection, jobs: Sequence[JobId], now: int) -> frozenset[JobId]:
     """Return those of the queued jobs that are not to be tried again yet."""
-    return frozenset(job for some in chunks(jobs) for job in tx.scalars(_RESTING, {"ids": some, "now": now}))
+    around = {"now": now, "ahead_us": now + RESTING_US}
+    return frozenset(job for some in chunks(jobs) for job in tx.scalars(_RESTING, {"ids": some, **around}))
 
 
 def saving(tx: Connection, jobs: Sequence[JobId], now: int) -> frozenset[JobId]:
     """Return those of the queued jobs whose last checkpoints are still on the way from a node that is heard."""
-    since_us = now - SAVING_US
-    return frozenset(job for some in chunks(jobs) for job in tx.scalars(_SAVING, {"ids": some, "since_us": since_us}))
+    around = {"since_us": now - SAVING_US, "ahead_us": now + SAVING_US}
+    return frozenset(job for some in chunks(jobs) for job in tx.scalars(_SAVING, {"ids": some, **around}))

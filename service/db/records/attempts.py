@@ -34,6 +34,10 @@ class PendingPreemption(BaseModel):
         """Seconds that its checkpoint may take."""
         return (self.deadline_us - self.asked_us) // 1_000_000
 
+    def is_over(self, now: int) -> bool:
+        """Tell if its checkpoint is too late; so it is where the clock was set back, as nobody knows for how long."""
+        return now >= self.deadline_us or self.deadline_us - now > 2 * (self.deadline_us - self.asked_us)
+
 
 class StoredStart(BaseModel, frozen=True):
     """The moments of an attempt's start, as they are stored in `attempts.start`."""

@@ -68,10 +68,11 @@ class Tenants:
             weight, runs = 1.0, (gpus[number] * now_us - begun[number]) / 1e6
             if others_us and name in others_us:
                 runs -= others_us[name] / 1e6
+            runs = max(runs, 0.0)  # they seem to begin in the future where the clock was set back
             account = accounts.get(name)
             if account is not None:
                 weight = account.weight
-                runs += account.usage * exp2((account.usage_us - now_us) / half_life_us)
+                runs += account.usage * exp2(min(0, account.usage_us - now_us) / half_life_us)
             weights.append(weight)
             had.append(runs + HEAD_START * weight)
         fair = sum(had) / sum(weights)

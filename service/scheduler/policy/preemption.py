@@ -44,6 +44,8 @@ from torchyard.spec.policy import Order, Policy
 AHEAD = 1.25
 #: Excess above which a victim's tenant must be, and up to which the preemptor's may be.
 OVER, UNDER = 1.1, 1.0
+#: Who began farther ahead began before the clock was set back, and is not spared until then; clocks may differ by less.
+SKEW_US = 60 * 1_000_000
 
 
 class Victims:
@@ -201,7 +203,8 @@ def stoppable(state: SchedulerState, now_us: int, policy: Policy) -> Bools:
     """Return which rows of the table may be preempted at all: they can be, now, and have run for long enough."""
     columns = state.table.columns
     until_us = now_us if tries(policy) else math.inf
-    found: Bools = columns[Column.SPARED] <= now_us
-    found &= columns[Column.UNTIL] >= until_us
-    found &= columns[Column.SINCE] <= now_us - policy.min_run * 1_000_000
-    return found
+    since, spared = columns[Column.SINCE], columns[Column.SPARED]
+    ready: Bools = (spared <= now_us) & (since <= now_us - policy.min_run * 1_000_000)
+    ready |= (since > now_us + SKEW_US) & (spared < math.inf)
+    ready &= columns[Column.UNTIL] >= until_us
+    return ready

@@ -79,6 +79,7 @@ def test_a_job_rests_before_it_is_tried_again(db: Database, gpus: list[str]) -> 
         for now, ineligible in (
             (ended, IneligibleReason.RESTING if seconds else None),
             (ended + seconds * 1_000_000, None),
+            (ended - 3600 * 1_000_000, None),  # the clock was set back
         ):
             with loader.snapshot(db, now) as (_, state):
                 assert state.waiting[job_id].ineligible is ineligible

@@ -189,6 +189,19 @@ def test_a_clock_that_is_set_back_hides_nothing(kept: Kept) -> None:
     assert kept.look().waiting[job].priority == 3
 
 
+def test_estimates_are_renewed_though_the_clock_is_set_back(kept: Kept) -> None:
+    (uuid,) = box.add_node(kept.db, devices=1)
+    job = box.add_job(kept.db, time_limit=7200)
+    box.start(kept.db, job, [uuid])
+    kept.look(60)
+    kept.look(-3600)
+    for _ in range(2):
+        state = kept.look(11)
+        remaining = state.running[job].remaining
+        assert remaining is not None
+        assert remaining.as_of_us == kept.now
+
+
 def test_a_state_and_its_transaction_show_one_moment_whatever_is_read_meanwhile(kept: Kept) -> None:
     job = box.add_job(kept.db)
     with kept._loader.snapshot(kept.db, kept.now) as (tx, state):

@@ -10,6 +10,7 @@ from service.preemption.handshake import HandshakeVerdict, NoUse, PreemptionVict
 from torchyard.states import StopReason
 
 DEADLINE = 300_000_000
+HOUR = 3_600_000_000
 
 
 def victim(job: str = "job-1", **changes: Any) -> PreemptionVictim:
@@ -57,6 +58,11 @@ def test_one_that_is_late_lets_all_keep_their_devices() -> None:
     }
     told = {"numbers": [1, 2], "late": [2], "why": None, "allowed_s": 300, "spared_s": 600}
     assert verdict.data({"job-1": 1, "job-2": 2}, 600) == told
+
+
+def test_one_is_late_where_the_clock_was_set_back_beyond_the_order() -> None:
+    assert judge([victim(saved_step=None)], -HOUR).late == {"job-1"}
+    assert not judge([victim(saved_step=None)], -1).late, "two services' clocks differ a little"
 
 
 def test_nobody_gives_way_to_a_job_that_no_longer_waits() -> None:

@@ -30,3 +30,10 @@ def test_who_holds_no_gpu_is_not_stopped_for_one() -> None:
     holder = running(2, "a0", priority=1, preemptible=True)
     world = state(node_info(gpus=1), helper, holder, job(9, priority=2))
     assert stops(decide(world, NOW, Policy())) == {"r2": "j9"}
+
+
+def test_nobody_is_spared_for_as_long_as_the_clock_was_set_back() -> None:
+    spared = running(1, "a0", priority=0, preemptible=True, since_us=NOW + HOUR, spared_until_us=NOW + HOUR + MINUTE)
+    fresh = running(2, "a1", priority=0, preemptible=True, since_us=NOW + 1)
+    world = state(node_info(gpus=2), spared, fresh, job(9, priority=2))
+    assert stops(decide(world, NOW, Policy())) == {"r1": "j9"}
