@@ -9,6 +9,8 @@ from torchyard.cli import common
 from torchyard.cli.terminal import styled
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from rich.text import Text
 
     from torchyard.api import IdleDevices, Node, NodeDevice
@@ -59,12 +61,12 @@ def nodes(
         if return_:
             client.return_device(*_node_and_device(return_))
         found = client.nodes()
-        idle = client.idle()
+        idle, now = client.idle(), client.now()
     if json:
         common.print_json(found)
         return
     for node in found:
-        _print_node(node, [each for each in idle if each.node == node.name])
+        _print_node(node, [each for each in idle if each.node == node.name], now)
     if not found:
         common.note("no node has registered: `yard up`, or `yard nodes --invite NODE`")
 
@@ -90,12 +92,12 @@ def _invite(node: str, expires: str, *, json: bool) -> None:
         common.warn(f"other machines reach nothing at {url}: put the service's address in their network in its place")
 
 
-def _print_node(node: "Node", idle: "list[IdleDevices]") -> None:
+def _print_node(node: "Node", idle: "list[IdleDevices]", now: "datetime") -> None:
     from torchyard.cli import format as shown
     from torchyard.quantities import format_size
 
     style = shown.STYLES.get(node.state, "red")
-    seen = shown.ago(node.last_seen_at, shown.now())
+    seen = shown.ago(node.last_seen_at, now)
     why = " for maintenance" if node.maintenance else f": {node.drain_message}" if node.drain_message else ""
     facts = (
         f"  {shown.capacity(node)}  {node.cpus} cores, {format_size(node.memory)}, "

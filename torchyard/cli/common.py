@@ -12,6 +12,8 @@ import typer
 from torchyard.cli import terminal
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from pydantic import BaseModel
     from rich.console import Console
     from rich.table import Table
@@ -35,6 +37,12 @@ def connect() -> "Client":
     client = Client()
     client.connection.tell = note
     return client
+
+
+def service_now(client: "Client") -> "datetime":
+    """The service's clock, by an answer of it: this machine's may be off."""
+    client.settings()
+    return client.now()
 
 
 @cache

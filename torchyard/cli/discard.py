@@ -100,15 +100,15 @@ def _tell(removed: "RemovedCode") -> None:
 
 
 def _old(client: "Client", older_than: str, user: str | None) -> "list[Job]":
-    from torchyard.cli import format as shown
     from torchyard.exceptions import SpecError
     from torchyard.quantities import parse_duration
     from torchyard.states import JOB_FINAL
 
     try:
-        before = shown.now() - timedelta(seconds=parse_duration(older_than))
+        age = timedelta(seconds=parse_duration(older_than))
     except ValueError as error:
         raise SpecError(f"--older-than: {error}") from error
+    before = common.service_now(client) - age
     return worth_discarding(client.jobs(state=sorted(JOB_FINAL), user=user), before)
 
 

@@ -4,7 +4,7 @@ import re
 import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -49,8 +49,8 @@ def logs(
 
     Of a progress bar that is drawn over itself, the last state is printed. Lines of several ranks begin with the rank.
     """
-    begin = None if since is None else moments.past("--since", since, datetime.now(UTC))
     with common.connect() as client:
+        begin = None if since is None else moments.past("--since", since, common.service_now(client))
         if list_:
             _list(client, job, json)
             return

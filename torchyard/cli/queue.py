@@ -34,11 +34,11 @@ def why(
         _why_idle(json=json)
         return
     with common.connect() as client:
-        found = client.why(job)
+        found, now = client.why(job), client.now()
     if json:
         common.print_json(found)
         return
-    _print_why(found)
+    _print_why(found, now)
 
 
 def _why_idle(*, json: bool) -> None:
@@ -57,7 +57,7 @@ def _why_idle(*, json: bool) -> None:
         common.note("no device is idle")
 
 
-def _print_why(found: "Why") -> None:
+def _print_why(found: "Why", now: "datetime") -> None:
     from torchyard.cli.format import message
 
     common.put((message(found.summary), "bold"))
@@ -69,7 +69,7 @@ def _print_why(found: "Why") -> None:
         ("ends", found.expected_end_at, found.expected_end_p90_at),
     ):
         if p50 is not None:
-            common.put(f"  expected: {words} {_in(p50)}{f', nine times of ten {_in(p90)}' if p90 else ''}")
+            common.put(f"  expected: {words} {_in(p50, now)}{f', nine times of ten {_in(p90, now)}' if p90 else ''}")
     if found.alternatives:
         common.put("\nWhat would start it:")
     for each in found.alternatives:
@@ -77,12 +77,11 @@ def _print_why(found: "Why") -> None:
         common.put((f"      {each.command}", "dim"))
 
 
-def _in(at: "datetime") -> str:
+def _in(at: "datetime", now: "datetime") -> str:
     """``in 2h5m (14:30)``, in local time; what is overdue is expected ``now``."""
-    from torchyard.cli.format import now
     from torchyard.quantities import format_duration
 
-    left = (at - now()).total_seconds()
+    left = (at - now).total_seconds()
     if left < 60:
         return "within a minute" if left > 0 else "now"
     return f"in {format_duration(60 * round(left / 60))} ({at.astimezone():%a %H:%M})"
@@ -101,22 +100,23 @@ def queue(
         entries = [] if calibration else client.queue(limit=limit)
         if not json:
             notices.show(client)
+        now = client.now()
     if json:
         common.print_json(worth if worth is not None else entries)
     elif worth is not None:
         _print_calibration(worth)
     elif entries:
-        _print_queue(entries)
+        _print_queue(entries, now)
     else:
         common.note("nobody waits")
 
 
-def _print_queue(entries: "Iterable[QueueEntry]") -> None:
+def _print_queue(entries: "Iterable[QueueEntry]", now: "datetime") -> None:
     from torchyard.cli.format import message
 
     with common.table("", "JOB", "NAME", "USER", "PRIO", "GPUS", "STARTS", "") as table:
         for each in entries:
-            starts = _in(each.expected_start_at) if each.expected_start_at else ""
+            starts = _in(each.expected_start_at, now) if each.expected_start_at else ""
             cells = (each.number, each.name, each.user, each.priority.value, each.gpus, starts)
             table.add_row(str(each.position), *map(str, cells), styled(message(each.reason), "dim"))
 

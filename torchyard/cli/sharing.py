@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from torchyard.api.sharing import Digest, Hours, Quota, QuotaValues, UsageRow
+    from torchyard.client.client import Client
 
 KINDS = ("useful", "idle", "failed", "lost", "total")
 LIMITS = ("weight", "max_gpus", "max_gpu_hours", "max_queued", "max_storage")
@@ -214,18 +215,18 @@ def reserve(
         "maintenance": maintenance,
         "nodes": node or (),
         "gpus": gpus,
-        **_interval(start, end, length),
     }
     with common.connect() as client:
-        made = client.reserve(common.checked(NewReservation, given))
+        interval = _interval(client, start, end, length)
+        made = client.reserve(common.checked(NewReservation, {**given, **interval}))
     if json:
         common.print_json(made)
     else:
         common.line(made.id)
 
 
-def _interval(start: str | None, end: str | None, length: str | None) -> "dict[str, datetime | None]":
-    from datetime import UTC, datetime, timedelta
+def _interval(client: "Client", start: str | None, end: str | None, length: str | None) -> "dict[str, datetime | None]":
+    from datetime import timedelta
 
     from torchyard.exceptions import SpecError
     from torchyard.quantities import parse_duration
@@ -239,7 +240,7 @@ def _interval(start: str | None, end: str | None, length: str | None) -> "dict[s
         seconds = parse_duration(length)
     except ValueError as error:
         raise SpecError(f"--for: {error}") from error
-    return {"starts_at": starts_at, "ends_at": (starts_at or datetime.now(UTC)) + timedelta(seconds=seconds)}
+    return {"starts_at": starts_at, "ends_at": (starts_at or common.service_now(client)) + timedelta(seconds=seconds)}
 
 
 def reservations(

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import update
 
 from service.artifacts.housekeeping import DAY_US
-from service.db.models import Job, LogStream, LogTime, Snapshot
+from service.db.models import Job, LogStream, LogTime, Node, Snapshot
 from tests.support import box, disks, plane, scripted
 from tests.support.live import Live
 from tests.support.plane import Plane
@@ -20,6 +20,7 @@ from torchyard import snapshot
 from torchyard.api import NewUser
 from torchyard.cli import main
 from torchyard.client.client import Client
+from torchyard.client.connection import Connection
 from torchyard.exceptions import NeverFitsError, RefusedError
 
 
@@ -520,3 +521,18 @@ def test_everybody_is_told_what_administrators_have_to_say(
     assert yard("announce", "--clear").err == "nothing is announced\n"
     assert "warning" not in yard("ls").err
     assert yard("announce", "--until", "2h").code == 2
+
+
+def test_times_are_those_of_the_services_clock(
+    yard: Callable[..., Done], data_plane: Plane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def note_clock(connection: Connection, _answer: object) -> None:
+        connection._ahead = timedelta(hours=3)
+
+    monkeypatch.setattr(Connection, "_note_clock", note_clock)
+    with data_plane.ctx.db.write() as tx:
+        tx.execute(update(Node).values(last_seen_us=data_plane.ctx.now_us()))
+    assert "seen 3h" in yard("nodes").out
+    yard("users", "add", "ada")
+    made = yard("reserve", "course", "--user", "ada", "--node", "elsewhere", "--for", "1h", "--json").json
+    assert datetime.fromisoformat(made["ends_at"]) - datetime.fromisoformat(made["starts_at"]) > timedelta(hours=3.9)
