@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol
 
 from torchyard import wire
 from torchyard.ids import AttemptId
-from worker.attempts import folder
+from worker.attempts import folder, unsent
 from worker.attempts.folder import AttemptFolder
 from worker.attempts.kept import KeptFiles
 from worker.attempts.retained import RetainedFiles
@@ -324,7 +324,10 @@ def _attempt_report(status: Status) -> wire.AttemptReport:
 
 
 def remove(where: AttemptFolder, retained: RetainedFiles | None = None) -> None:
-    """Remove an attempt's folder, unless something of it lives; with `retained` the job's files stay there."""
+    """Remove an attempt's folder, unless something of it lives; with `retained` the job's files stay there.
+
+    One of which not all came to the service is moved aside.
+    """
     try:
         descriptor = where.try_lock()
     except FileNotFoundError:
@@ -333,7 +336,7 @@ def remove(where: AttemptFolder, retained: RetainedFiles | None = None) -> None:
         logger.warning("%s: kept, since it is still running", where.attempt_id)
         return
     try:
-        if retained is None or not retained.retain(where):
+        if not unsent.keep(where) and (retained is None or not retained.retain(where)):
             where.remove()
     except OSError as error:
         logger.warning("%s: its folder cannot be removed: %s", where.attempt_id, error)

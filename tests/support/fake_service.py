@@ -11,7 +11,7 @@ from typing import Any
 
 import uvicorn
 from fastapi import APIRouter, FastAPI, Request, Response
-from fastapi.responses import JSONResponse
+from fastapi.responses import HTMLResponse, JSONResponse
 
 from tests.support.wait import until
 from torchyard import wire
@@ -67,6 +67,8 @@ class FakeService:
         self.known = False
         #: Answers 503 to everything.
         self.down = False
+        #: Each answer is a page, as of a proxy between.
+        self.pages = False
         #: Seconds before each answer.
         self.delay = 0.0
         #: Paths whose next request is carried out but not answered, each with how often.
@@ -284,6 +286,8 @@ class Live:
             return JSONResponse({"title": "away"}, 503)
         if fake.delay:
             await asyncio.sleep(fake.delay)
+        if fake.pages:
+            return HTMLResponse("<p>Sign in to this network.</p>")
         answer = await proceed(request)
         word = path.rsplit("/", 1)[-1]
         if fake.lose_reply.get(word, 0) > 0:

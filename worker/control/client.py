@@ -9,10 +9,11 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
 import httpx
+from pydantic import ValidationError
 
 from torchyard import wire
 from torchyard.ids import AttemptId
@@ -25,6 +26,7 @@ SLOWEST: Final = 20e6
 PASSING: Final = frozenset({408, 425, 429})
 
 logger = logging.getLogger(__name__)
+_Model = TypeVar("_Model", bound=wire.Message)
 
 
 class ControlPlaneClient:
@@ -56,10 +58,10 @@ class ControlPlaneClient:
         self._client.close()
 
     def register(self, message: wire.Register) -> wire.Registered:
-        return wire.Registered.model_validate_json(self._post("/register", message).content)
+        return _content(self._post("/register", message), wire.Registered)
 
     def heartbeat(self, message: wire.Heartbeat) -> wire.Orders:
-        return wire.Orders.model_validate_json(self._post("/heartbeat", message).content)
+        return _content(self._post("/heartbeat", message), wire.Orders)
 
     def samples(self, samples: list[wire.Sample]) -> None:
         self._post("/samples", wire.SampleBatch(samples=samples))
@@ -67,7 +69,7 @@ class ControlPlaneClient:
     def launch(self, attempt: AttemptId) -> wire.Launch | None:
         """Return what to launch as it is now; None when the attempt is not this node's to start any more."""
         try:
-            return wire.Launch.model_validate_json(self._request("GET", _attempt(attempt)).content)
+            return _content(self._request("GET", _attempt(attempt)), wire.Launch)
         except RequestRefusedError as error:
             _pass_unwanted(error)
             return None
@@ -79,7 +81,7 @@ class ControlPlaneClient:
         except RequestRefusedError as error:
             _pass_unwanted(error)
             return None
-        return wire.Launch.model_validate_json(answer.content) if answer.content else self.launch(attempt)
+        return _content(answer, wire.Launch) if answer.content else self.launch(attempt)
 
     def secrets(self, attempt: AttemptId, nonce: str) -> dict[str, str]:
         """Return the values of the job's secrets by name; raise SecretsError if they cannot be had."""
@@ -89,12 +91,12 @@ class ControlPlaneClient:
             if error.status != 409:
                 raise
             raise SecretsError(error.detail) from error
-        return wire.Secrets.model_validate_json(answer.content).values
+        return _content(answer, wire.Secrets).values
 
     def prepared(self, attempt: AttemptId, where: wire.Prepared) -> wire.Go | None:
         """Report that this member could start; return whether all could, None when the attempt is void or over."""
         try:
-            return wire.Go.model_validate_json(self._post(_attempt(attempt, "prepared"), where).content)
+            return _content(self._post(_attempt(attempt, "prepared"), where), wire.Go)
         except RequestRefusedError as error:
             _pass_unwanted(error)
             return None
@@ -116,7 +118,7 @@ class ControlPlaneClient:
         A service of the version before takes the result alone.
         """
         answer = self._post(_attempt(attempt, "result"), result)
-        return wire.Settled.model_validate_json(answer.content) if answer.content else None
+        return _content(answer, wire.Settled) if answer.content else None
 
     def stacks(self, attempt: AttemptId, dump: wire.StackDump) -> None:
         """Send the stacks of an attempt's processes."""
@@ -141,31 +143,31 @@ class ControlPlaneClient:
             if error.status not in {404, 405}:
                 raise
             return False
-        return wire.EnvironmentAnswer.model_validate_json(answer.content).missing
+        return _content(answer, wire.EnvironmentAnswer).missing
 
     def settled(self, attempt: AttemptId) -> bool:
         """Everything of the attempt is stored: the node forgets it. Whether the job's next attempt wants its files."""
         answer = self._request("POST", _attempt(attempt, "settled"))
-        return bool(answer.content) and wire.Settled.model_validate_json(answer.content).awaited
+        return bool(answer.content) and _content(answer, wire.Settled).awaited
 
     def log(self, attempt: AttemptId, rank: int, offset: int, data: bytes, dropped: int) -> int:
         """Send bytes of a rank's log; return the mark. `dropped` counts all bytes that were not kept so far."""
         query = f"?rank={rank}&offset={offset}&dropped={dropped}"
         headers = {"Content-Type": "application/octet-stream"}
         answer = self._request("POST", _attempt(attempt, "logs") + query, content=data, headers=headers)
-        return wire.Mark.model_validate_json(answer.content).offset
+        return _content(answer, wire.Mark).offset
 
     def metrics(self, attempt: AttemptId, batch: wire.MetricBatch) -> int:
         """Send metric records; return the mark."""
-        return wire.Mark.model_validate_json(self._post(_attempt(attempt, "metrics"), batch).content).offset
+        return _content(self._post(_attempt(attempt, "metrics"), batch), wire.Mark).offset
 
     def checkpoint(self, attempt: AttemptId, report: wire.CheckpointReport) -> wire.CheckpointAnswer:
         answer = self._post(_attempt(attempt, "checkpoints"), report)
-        return wire.CheckpointAnswer.model_validate_json(answer.content)
+        return _content(answer, wire.CheckpointAnswer)
 
     def outputs(self, attempt: AttemptId, report: wire.OutputReport) -> wire.Missing:
         """Report files that the job has written; return the hashes that the store lacks, and its room."""
-        return wire.Missing.model_validate_json(self._post(_attempt(attempt, "outputs"), report).content)
+        return _content(self._post(_attempt(attempt, "outputs"), report), wire.Missing)
 
     def blob_placed(self, sha256: str, name: str, size: int, *, linked: bool = False) -> None:
         """A file lies in the inbox under `name`; the service takes it over."""
@@ -246,6 +248,17 @@ class ControlPlaneClient:
 
 def _attempt(attempt: AttemptId, *rest: str) -> str:
     return "/".join(["/attempts", quote(attempt, safe=""), *rest])
+
+
+def _content(answer: httpx.Response, model: type[_Model]) -> _Model:
+    """Return what an answer says; `UnavailableError` for one that is none of the service's, as of a proxy's page."""
+    try:
+        return model.model_validate_json(answer.content)
+    except ValidationError as error:
+        request = f"{answer.request.method} {answer.request.url.path}"
+        raise UnavailableError(
+            f"{request} was answered with something else than a {model.__name__}; trying again"
+        ) from error
 
 
 def _pass_unwanted(error: RequestRefusedError) -> None:

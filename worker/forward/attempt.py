@@ -9,7 +9,8 @@ The end goes in this order, for people and for the next job in the queue alike:
 2. The result. The service releases the GPUs.
 3. All the rest: the remaining streams, checkpoints not yet stored, outputs.
 4. ``settled``: the service has everything, so the folder may go, once the shim has. Where nothing is left to bring,
-   the result says so.
+   the result says so. What a fault in TorchYard keeps from the service for `FAULTY_S` is given up and stays on the
+   node, since the job's next attempt waits for this word.
 
 `Follower.step` is a plain state machine; `Follower.run` gives it a thread.
 """
@@ -26,6 +27,7 @@ from typing import Any, Final, Protocol
 from torchyard import wire
 from torchyard.ids import AttemptId
 from torchyard.injob import layout
+from worker.attempts import unsent
 from worker.attempts.folder import AttemptFolder, ShimRecord
 from worker.attempts.kept import KeptFiles
 from worker.attempts.starts import StartReader
@@ -57,6 +59,8 @@ BRIEF_S: Final = 0.01
 SILENT_S: Final = 1.0
 #: How often background work is looked at, once the attempt has ended.
 BACKGROUND_S: Final = 0.02
+#: How long a stream that meets a fault in TorchYard is tried again, once the result is told.
+FAULTY_S: Final = 300.0
 DEFAULT_LOG_LIMIT: Final = 2**30
 
 logger = logging.getLogger(__name__)
@@ -142,6 +146,7 @@ class Follower:
         #: The result has settled it.
         self._settled = False
         self._saved: bool | None = None
+        self._given_up: set[UploadStream] = set()
         #: The next attempt wants the files of this one.
         self.awaited = False
 
@@ -320,9 +325,14 @@ class Follower:
         return self._enter(self._drain)
 
     def _learn(self) -> None:
+        """Learn from the attempt; a fault in that must not keep the result."""
         launch = self._launch()
-        if launch:
+        if not launch:
+            return
+        try:
             self._tools.learn(launch, self._folder, self._owner())
+        except Exception:
+            logger.exception("%s: nothing is learnt of it: a fault in TorchYard", self._folder.attempt_id)
 
     def _close_watches(self) -> None:
         for watch in (self._watch, self._exiting):
@@ -348,6 +358,20 @@ class Follower:
         result = self._result or self._folder.read_result()
         if result is None:
             raise OSError("the result has vanished")
+        # What describes the end must not keep the end itself, and with it the GPUs.
+        told = result if self._result_stream.faulty_since is not None else self._described(result)
+        try:
+            answer = self._tools.service.result(self._folder.attempt_id, told)
+            if answer is not None:
+                self._settled, self.awaited = True, answer.awaited
+        except RequestRefusedError as error:
+            if error.status not in {409, 410}:
+                raise
+            logger.warning("%s: %s; the rest is brought away", self._folder.attempt_id, error)
+        return False
+
+    def _described(self, result: wire.Result) -> wire.Result:
+        """Return the result with all that the node knows of the attempt."""
         complete = results.complete(
             result,
             self._folder.path,
@@ -359,19 +383,10 @@ class Follower:
         )
         if result.started_us is not None:
             complete = results.blame(complete, self._tools.xid(self._devices, result.started_us))
-        try:
-            seen = {"saved": self._has_saved(), "gpu_memory_peak": self._tools.gpu_memory(self._folder.attempt_id)}
-            moment = results.moment(result, self._launch())
-            last = {"start": self._new_start(), "settled": self._has_reported_all()}
-            told = complete.model_copy(update=moment | seen | last)
-            answer = self._tools.service.result(self._folder.attempt_id, told)
-            if answer is not None:
-                self._settled, self.awaited = True, answer.awaited
-        except RequestRefusedError as error:
-            if error.status not in {409, 410}:
-                raise
-            logger.warning("%s: %s; the rest is brought away", self._folder.attempt_id, error)
-        return False
+        seen = {"saved": self._has_saved(), "gpu_memory_peak": self._tools.gpu_memory(self._folder.attempt_id)}
+        moment = results.moment(result, self._launch())
+        last = {"start": self._new_start(), "settled": self._has_reported_all()}
+        return complete.model_copy(update=moment | seen | last)
 
     def _has_reported_all(self) -> bool:
         """Return whether nothing will be left but the result, as of a job that ends at once and writes no file."""
@@ -386,12 +401,30 @@ class Follower:
     def _bring_rest(self) -> float | None:
         now = self._tools.now()
         upload_stream.run_all([one for one in self._rest_streams if not one.drained], now)
+        self._give_up_faulty(now)
         if not upload_stream.drained(self._rest_streams):
             return self._pause(self._rest_streams, now)
         if self._write_notes():
             self._log_stream.drained = False
             return 0.0
         return self._enter(self._settle)
+
+    def _give_up_faulty(self, now: float) -> None:
+        """Let go of streams that a fault in TorchYard has kept from their end for too long: the folder stays here."""
+        for stream in self._rest_streams:
+            since = None if stream.drained else stream.faulty_since
+            if since is None or now - max(since, self._since) < FAULTY_S:
+                continue
+            if stream not in self._given_up:
+                unsent.mark(self._folder)
+                self._given_up.add(stream)
+                logger.error("%s: given up: a fault in TorchYard: %s", stream.name, stream.said)
+                self._outputs.notes.append(
+                    f"not all of its {stream.name.removeprefix(f'{self._folder.attempt_id} ')} came to the service, "
+                    f"for a fault in TorchYard ({stream.said}): its folder stays on this node, in "
+                    f"{unsent.place(self._folder)}"
+                )
+            stream.drained = True
 
     def _write_notes(self) -> bool:
         """Tell the job's owner in the launcher's log what was left out."""

@@ -23,10 +23,17 @@ class UploadStream:
         self.drained = False
         #: Monotonic time before which it does not run, after a failure.
         self.due = 0.0
+        #: Monotonic time since which each run has ended with a fault in TorchYard; None: the last one did not.
+        self.faulty_since: float | None = None
         self._pump = pump
         self._away = Backoff()
         self._refused = Backoff(_REFUSED_FIRST_S, _REFUSED_LAST_S)
         self._said = ""
+
+    @property
+    def said(self) -> str:
+        """Error of the last run; empty: there was none."""
+        return self._said
 
     def run(self, now: float) -> None:
         """Do one piece of work, unless it has to wait."""
@@ -42,15 +49,19 @@ class UploadStream:
             # Not even a fault of ours in one stream may keep the result, and with it the GPUs.
             if str(error) != self._said:
                 logger.exception("%s: a fault in TorchYard", self.name)
+            since = now if self.faulty_since is None else self.faulty_since
             self._postpone(now + self._refused.next(), error)
+            self.faulty_since = since
         else:
             self._away.reset()
             self._refused.reset()
             self._said = ""
+            self.faulty_since = None
 
     def _postpone(self, due: float, error: Exception) -> None:
         self.due = due
         self.drained = False
+        self.faulty_since = None
         if str(error) != self._said:
             self._said = str(error)
             logger.warning("%s: %s", self.name, error)

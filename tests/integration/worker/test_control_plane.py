@@ -98,6 +98,12 @@ def test_overload_and_absence_are_the_same_to_a_caller(live: Live, control: Cont
     control.settled("att-1")
 
 
+def test_a_page_of_a_proxy_is_no_answer(live: Live, control: ControlPlaneClient) -> None:
+    live.fake.pages = True
+    with pytest.raises(UnavailableError, match=r"POST .*/settled was answered with something else than a Settled"):
+        control.settled("att-1")
+
+
 def test_who_does_not_answer_is_named_whoever_asks(live: Live, control: ControlPlaneClient) -> None:
     live.halt()
 

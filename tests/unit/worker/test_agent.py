@@ -9,6 +9,7 @@ import pytest
 
 from torchyard import wire
 from worker.agent import RENEW_S, Agent, Machine, remove
+from worker.attempts import unsent
 from worker.attempts.folder import AttemptFolder
 from worker.attempts.starts import Heard
 from worker.control.accounts import UnixAccounts
@@ -179,6 +180,16 @@ def test_what_was_settled_since_the_inventory_is_not_started_again(world: World)
     remove(folder)
     world.run_threads()
     assert world.starts == []
+
+
+def test_a_folder_of_which_not_all_was_sent_is_moved_aside(tmp_path: Path) -> None:
+    world = World(tmp_path / "attempts")
+    folder = world.hold("att-1", started=True)
+    unsent.mark(folder)
+    world.orders = wire.Orders(assigned=[], orders=[], forget=["att-1"])
+    world.agent.step()
+    assert not folder.path.exists()
+    assert (tmp_path / "unsent/att-1/started").exists()
 
 
 def test_a_message_with_a_strange_id_is_passed_over(world: World) -> None:

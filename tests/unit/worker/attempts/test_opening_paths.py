@@ -62,7 +62,7 @@ ALLOWED = {
         ),
     ],
     "moves and removes folders whose parent is the worker's own": [
-        *("attempts/folder", "attempts/kept", "attempts/retained"),
+        *("attempts/folder", "attempts/kept", "attempts/retained", "attempts/unsent"),
     ],
     "lays out what nobody else may enter before `prepare.let_in`": [
         *("attempts/content", "attempts/retained", "control/client", "launching/carry", "launching/launcher"),
@@ -93,7 +93,8 @@ ALLOWED = {
 #: Modules that look at what lies at paths, by what makes that tell a job's user nothing that is not theirs.
 LOOKING = {
     "the worker's own files and folders, and what lies in these": [
-        *("agent", "attempts/files", "attempts/folder", "attempts/kept", "attempts/retained", "control/registration"),
+        *("agent", "attempts/files", "attempts/folder", "attempts/kept", "attempts/retained", "attempts/unsent"),
+        "control/registration",
         *("devices/locks", "forward/attempt", "forward/blobs", "forward/outputs", "launching/environment"),
         *("monitoring/inventory", "monitoring/user_disk", "settings", "shim/files", "trackers/printed"),
     ],

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from torchyard import wire
-from worker.attempts import tree
+from worker.attempts import tree, unsent
 from worker.attempts.folder import AttemptFolder, ShimRecord
 from worker.exceptions import RequestRefusedError, UnavailableError
 from worker.forward import attempt as attempts
@@ -106,8 +106,9 @@ class World:
         self.now = 0.0
         self.finalized: list[str] = []
         self.learnt: list[tuple[object, AttemptFolder, int]] = []
+        self.learnt_fault: Exception | None = None
         self.background: list[Callable[[], None]] = []
-        self.folder = AttemptFolder(root, "att-1")
+        self.folder = AttemptFolder(root / "attempts", "att-1")
         self.folder.create()
         for name in ("logs", "job/metrics", "job/checkpoints", "job/output"):
             self.folder.at(name).mkdir(parents=True)
@@ -124,9 +125,14 @@ class World:
             spawn=self.background.append,
             now=lambda: self.now,
             disk_limit=lambda: disk_limit,
-            learn=lambda launch, folder, owner: self.learnt.append((launch, folder, owner)),
+            learn=self.learn,
         )
         return Follower(self.folder, tools, fresh=True)
+
+    def learn(self, launch: object, folder: AttemptFolder, owner: int) -> None:
+        if self.learnt_fault is not None:
+            raise self.learnt_fault
+        self.learnt.append((launch, folder, owner))
 
     def finalize_lost(self, attempt: str) -> None:
         self.finalized.append(attempt)
@@ -300,6 +306,62 @@ def test_a_stream_that_hangs_does_not_hold_up_the_result(world: World) -> None:
     world.run(follower)
     assert world.service.log_bytes == {0: b"hello"}
     assert world.service.calls[-2:] == ["log", "settled"]
+
+
+@pytest.mark.parametrize("what", ["metrics", "log", "outputs"])
+def test_a_fault_of_ours_does_not_keep_the_next_attempt_waiting(world: World, what: str) -> None:
+    """What it kept from the service stays on the node, and the job's owner is told where."""
+    world.speak()
+    world.write("logs/rank-0.log", b"hello")
+    world.write("job/metrics/rank-0-1-1.jsonl", b'{"n":0,"step":0,"t":0,"v":{"a":1}}\n')
+    world.write("job/output/file", b"output")
+    world.service.errors[what] = KeyError("a fault")
+    world.end()
+    world.run(world.follower())
+    assert attempts.FAULTY_S <= world.now < attempts.FAULTY_S + 120
+    assert world.service.calls[-1] == "settled"
+    assert unsent.keep(world.folder)
+    said = (world.folder.attempts.parent / "unsent/att-1/logs/launcher.log").read_text()
+    stream = {"log": "logs"}.get(what, what)
+    assert f"not all of its {stream} came to the service, for a fault in TorchYard ('a fault')" in said
+    assert said.count("\n") == 1
+
+
+def test_what_fails_after_a_fault_of_ours_is_waited_for(world: World) -> None:
+    world.speak()
+    world.write("logs/rank-0.log", b"hello")
+    world.service.errors["log"] = KeyError("a fault")
+    follower = world.follower()
+    world.end()
+    world.run(follower, until="result")
+    world.service.errors["log"] = UnavailableError()
+    while world.now < 2 * attempts.FAULTY_S:
+        with pytest.raises(AssertionError):
+            world.run(follower, steps=10)
+    del world.service.errors["log"]
+    world.run(follower)
+    assert world.service.log_bytes == {0: b"hello"}
+    assert not unsent.keep(world.folder)
+
+
+def test_a_result_that_cannot_be_described_is_told_all_the_same(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def describe(*_: object, **__: object) -> wire.Result:
+        raise KeyError("a fault")
+
+    monkeypatch.setattr(attempts.results, "complete", describe)
+    world.speak()
+    world.end(exit_code=3)
+    world.run(world.follower())
+    assert world.service.calls == ["result", "settled"]
+    assert world.service.results[0].exit_code == 3
+
+
+def test_a_fault_in_what_is_learnt_keeps_nothing(world: World) -> None:
+    world.learnt_fault = KeyError("a fault")
+    world.speak()
+    world.end()
+    world.run(world.follower())
+    assert world.service.calls == ["result", "settled"]
 
 
 def test_the_result_is_sent_until_it_is_taken(world: World) -> None:

@@ -76,3 +76,20 @@ def test_a_fault_of_ours_holds_up_nothing_else(caplog: pytest.LogCaptureFixture)
     assert [stream.drained for stream in streams] == [False, True]
     assert streams[0].due >= 2.5
     assert "a fault in TorchYard" in caplog.text
+
+
+def test_it_is_known_since_when_a_fault_of_ours_lasts() -> None:
+    pump = Pump()
+    stream = UploadStream("metrics", pump)
+    pump.error = KeyError("marks")
+    stream.run(7)
+    stream.run(100)
+    assert (stream.faulty_since, stream.said) == (7, "'marks'")
+    pump.error = UnavailableError()
+    stream.run(200)
+    assert stream.faulty_since is None
+    pump.error = KeyError("marks")
+    stream.run(300)
+    pump.error = None
+    stream.run(400)
+    assert (stream.faulty_since, stream.said) == (None, "")
