@@ -213,11 +213,8 @@ class Publisher:
 
     async def _read_points(self, job_id: JobId, since: str, until: str | None) -> tuple[JobOwner, api.Metrics] | None:
         def read() -> tuple[JobOwner, api.Metrics]:
-            query = metrics.MetricsQuery(since=since, until=until)
             subject = queries.owner(self._ctx.db, job_id)
-            found = metrics.of_job(self._ctx.db, job_id, query, None).body
-            assert found is not None
-            return subject, found
+            return subject, metrics.newer(self._ctx.db, job_id, since, until, MAX_POINTS)
 
         try:
             return await run_in_threadpool(read)
@@ -231,8 +228,6 @@ class Publisher:
             return
         subject, found = read
         content = found.model_dump(mode="json", exclude={"series": {"__all__": {"buckets"}}})
-        if found.reset or sum(len(series.points) for series in found.series) > MAX_POINTS:
-            content |= {"series": [], "reset": True}
         event = stream_event("metrics", {"job": subject.id, "since": since, **content}, subject)
         for subscriber in subscribers:
             subscriber.put(event)

@@ -129,7 +129,24 @@ def tag(tx: Connection, job_id: JobId) -> str:
 
 def read(tx: Connection, job_id: JobId, query: MetricsQuery) -> api.Metrics:
     """Return the job's series, without what a later attempt has done again; ``invalid-request`` for a bad cursor."""
-    series = _Series.all(tx.execute(_series(job_id)))
+    return _read(tx, _Series.all(tx.execute(_series(job_id))), query)
+
+
+def newer(db: Database, job_id: JobId, since: str, until: str | None, most: int) -> api.Metrics:
+    """Return the points of a job that follow a cursor; a `reset` without points for whoever had better read all anew.
+
+    That is where the cursor is none to go on from, or where more than `most` points follow it: those are not read.
+    """
+    known, end = _cursor(since), _cursor(until)
+    with db.read() as tx:
+        series = _Series.all(tx.execute(_series(job_id)))
+        newest = max((row.attempt for row in series), default=0) if end is None else end.attempt
+        if known is None or known.attempt != newest or _has_more(tx, series, known, end, most):
+            return api.Metrics(series=[], cursor=until or str(_end(tx, series, newest)), reset=True)
+        return _read(tx, series, MetricsQuery(since=since, until=until))
+
+
+def _read(tx: Connection, series: Sequence[_Series], query: MetricsQuery) -> api.Metrics:
     newest = max((row.attempt for row in series), default=0)
     if query.since and not query.range.is_all:
         raise field_problem("since", CURSOR_WITH_RANGE)
@@ -170,6 +187,43 @@ def read(tx: Connection, job_id: JobId, query: MetricsQuery) -> api.Metrics:
         cursor=query.until or str(MetricsCursor(newest, marks if query.range.is_all else {})),
         reset=reset,
     )
+
+
+def _has_more(
+    tx: Connection, series: Sequence[_Series], known: MetricsCursor, end: MetricsCursor | None, most: int
+) -> bool:
+    """Return true if more than `most` points lie between two cursors, without reading more than that."""
+    counting = _counting(series)
+    for stream in _streams(series):
+        name = min(row.id for row in stream)
+        between = (
+            select(MetricPoint.seq)
+            .where(
+                MetricPoint.series_id.in_([row.id for row in stream if row.id in counting]),
+                MetricPoint.seq > known.marks.get(name, -1),
+                MetricPoint.seq <= (LINES[1] if end is None else end.marks.get(name, -1)),
+            )
+            .limit(most + 1)
+        )
+        most -= tx.scalar(select(func.count()).select_from(between.subquery())) or 0
+        if most < 0:
+            return True
+    return False
+
+
+def _end(tx: Connection, series: Sequence[_Series], newest: int) -> MetricsCursor:
+    """Return the cursor of whoever has all points."""
+    counting = _counting(series)
+    query = select(
+        MetricSeries.id,
+        select(func.coalesce(func.max(MetricPoint.seq), -1))
+        .where(MetricPoint.series_id == MetricSeries.id)
+        .scalar_subquery()
+        .label("seq"),
+    ).where(MetricSeries.id.in_(counting))
+    seqs = {row.id: row.seq for row in tx.execute(query)}
+    marks = {min(row.id for row in some): max(seqs.get(row.id, -1) for row in some) for some in _streams(series)}
+    return MetricsCursor(newest, marks)
 
 
 def _exact(parts: Iterable[_Part]) -> Points:
