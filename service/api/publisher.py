@@ -7,10 +7,12 @@ a stream holds neither a thread nor a database connection.
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from sqlalchemy.exc import SQLAlchemyError
 from starlette.concurrency import run_in_threadpool
 
 from service.api import sse
@@ -43,6 +45,8 @@ BEAT_S = 5.0
 MAX_JOBS = 100
 #: With more new points than this, a page had better read as many as it can show.
 MAX_POINTS = 5_000
+#: Seconds after which a topic is taken up again whose events could not be made.
+RETRY_S = 5.0
 
 
 @dataclass
@@ -152,7 +156,8 @@ class Publisher:
         await self._publish_jobs(by_kind[Kind.JOB], by_kind[Kind.METRICS])
         for job_id in map(JobId, by_kind[Kind.METRICS]):
             if (curves := self._curves.get(job_id)) is not None:
-                await self._publish_points(job_id, curves)
+                with self._retried(f"metrics:{job_id}"):
+                    await self._publish_points(job_id, curves)
         if len(by_kind[Kind.JOB]) > MAX_JOBS:
             by_kind[Kind.JOBS].append("")
         for kind in (Kind.JOBS, Kind.QUEUE, Kind.NODES, Kind.NOTICES):
@@ -167,12 +172,38 @@ class Publisher:
         if "jobs" in followed:
             listed = [JobId(job_id) for job_id in both if f"job:{job_id}" not in followed]
             wanted += listed[: max(0, MAX_JOBS - len(wanted))]
-        if not wanted:
-            return
-        for job in await run_in_threadpool(self._read_jobs, wanted):
-            subject, resource = job
-            event = stream_event("job", {"job": resource, "changed": resource["id"] in changed}, subject)
-            self._send(event, Kind.JOBS, f"job:{resource['id']}")
+        if wanted:
+            await self._tell_jobs(wanted, frozenset(changed))
+
+    async def _tell_jobs(self, job_ids: Sequence[JobId], changed: frozenset[str]) -> None:
+        with self._retried(*(f"job:{each}" if each in changed else f"metrics:{each}" for each in job_ids)):
+            try:
+                found = await run_in_threadpool(self._read_jobs, job_ids)
+            except SQLAlchemyError:
+                raise
+            except Exception:
+                if len(job_ids) == 1:
+                    raise
+                for each in job_ids:  # a fault in one is not the others'
+                    await self._tell_jobs([each], changed)
+                return
+            for subject, resource in found:
+                event = stream_event("job", {"job": resource, "changed": resource["id"] in changed}, subject)
+                self._send(event, Kind.JOBS, f"job:{resource['id']}")
+
+    @contextmanager
+    def _retried(self, *topics: str) -> Iterator[None]:
+        """Have topics whose events cannot be made taken up again later; all others go on meanwhile."""
+        try:
+            yield
+        except Exception:
+            log.exception("%s cannot be told now", ", ".join(topics))
+            asyncio.get_running_loop().call_later(RETRY_S, self._wake, topics)
+
+    def _wake(self, topics: Iterable[str]) -> None:
+        for topic in topics:
+            if self._listener is not None:
+                self._listener.wake(topic)
 
     def _read_jobs(self, job_ids: Sequence[JobId]) -> list[tuple[JobOwner, dict[str, Any]]]:
         found = queries.with_owners(self._ctx.db, job_ids)
@@ -191,18 +222,25 @@ class Publisher:
             if subscriber.topics.get(topic.name) != topic:
                 continue
             curves = self._curves.setdefault(topic.job, _Curves(topic.cursor))
-            if curves.followers:  # the new follower may be ahead of them
-                await self._publish_points(topic.job, curves)
-            until = curves.cursor if curves.followers else None
-            if until != topic.cursor:
-                read = await self._read_points(topic.job, topic.cursor, until)
-                curves.cursor = until or (read[1].cursor if read else topic.cursor)
-                if curves.cursor != topic.cursor:
-                    self._tell_points([subscriber], topic.cursor, read)
-            if subscriber.topics.get(topic.name) == topic:
-                curves.followers[subscriber] = topic
+            try:
+                await self._join_curves(subscriber, topic, curves)
+            except Exception:
+                log.exception("metrics:%s cannot be told now", topic.job)
+                asyncio.get_running_loop().call_later(RETRY_S, self._join, subscriber, topic)
             if not curves.followers:
                 self._curves.pop(topic.job, None)
+
+    async def _join_curves(self, subscriber: Subscriber, topic: Topic, curves: _Curves) -> None:
+        if curves.followers:  # the new follower may be ahead of them
+            await self._publish_points(topic.job, curves)
+        until = curves.cursor if curves.followers else None
+        if until != topic.cursor:
+            read = await self._read_points(topic.job, topic.cursor, until)
+            curves.cursor = until or (read[1].cursor if read else topic.cursor)
+            if curves.cursor != topic.cursor:
+                self._tell_points([subscriber], topic.cursor, read)
+        if subscriber.topics.get(topic.name) == topic:
+            curves.followers[subscriber] = topic
 
     async def _publish_points(self, job_id: JobId, curves: _Curves) -> None:
         before = curves.cursor
@@ -234,11 +272,17 @@ class Publisher:
 
     async def _follow_log(self, subscriber: Subscriber, topic: Topic) -> None:
         follower = LogFollower(self._ctx, topic.job, topic.rank, topic.attempt or None, topic.offset)
-        try:
-            subject = await run_in_threadpool(queries.owner, self._ctx.db, topic.job)
-            async for name, content, _ in follower.events():
-                kind = {"data": "log", "end": "log-end"}.get(name)
-                if kind is not None:
-                    await subscriber.wait_and_put(stream_event(kind, {"topic": topic.name, **content}, subject))
-        except ProblemError:
-            return  # no such job or attempt
+        while True:
+            try:
+                subject = await run_in_threadpool(queries.owner, self._ctx.db, topic.job)
+                async for name, content, _ in follower.events():
+                    kind = {"data": "log", "end": "log-end"}.get(name)
+                    if kind is not None:
+                        await subscriber.wait_and_put(stream_event(kind, {"topic": topic.name, **content}, subject))
+            except ProblemError:
+                return  # no such job or attempt
+            except Exception:
+                log.exception("%s cannot be told now", topic.name)
+                await asyncio.sleep(RETRY_S)
+            else:
+                return

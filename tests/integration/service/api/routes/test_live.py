@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from service.api import publisher
+from service.telemetry import logs
 from tests.support.live import Live
 from tests.support.plane import Plane, batch, plane
 from tests.support.wait import until
@@ -199,6 +200,52 @@ def test_logs_of_several_jobs_come_in_one_stream(live_service: Live, data_plane:
         data_plane.log(other, 9, b" and on")
         live_service.context.hub.notify("queue")
         assert [event["text"] for event in stream.of("log") if event["topic"] == topics[1]] == ["elsewhere"]
+
+
+@contextmanager
+def faulty(monkeypatch: pytest.MonkeyPatch, module: object, name: str, job: str) -> Iterator[None]:
+    """A function fails for whatever names a job."""
+    proceed = getattr(module, name)
+
+    def fail(*args: object) -> object:
+        if any(job in arg for arg in args if isinstance(arg, str | list)):
+            raise KeyError("a fault")
+        return proceed(*args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, name, fail)
+        yield
+
+
+def test_a_fault_in_one_topic_leaves_the_others_and_passes(
+    live_service: Live, data_plane: Plane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publisher, "RETRY_S", 0.1)
+    bad, good = data_plane.job(), data_plane.job()
+    cursors = []
+    for each in (bad, good):
+        assert data_plane.post(each, "metrics", batch(0, [0], loss=1.0)).status_code == 200
+        cursors.append(live_service.client.get(f"/api/v1/jobs/{each.job}/metrics").json()["cursor"])
+    topics = [f"metrics:{each.job}:{cursor}" for each, cursor in zip((bad, good), cursors, strict=True)]
+    topics += [f"job:{bad.job}", f"job:{good.job}", f"log:{bad.job}:1:0:0", f"log:{good.job}:1:0:0"]
+    with ExitStack() as stack:
+        with (
+            faulty(monkeypatch, publisher.queries, "with_owners", bad.job),
+            faulty(monkeypatch, publisher.metrics, "newer", bad.job),
+            faulty(monkeypatch, logs, "current", bad.job),
+        ):
+            stream = stack.enter_context(opened(live_service, *topics))
+            for each in (bad, good):
+                data_plane.log(each, 0, b"hello")
+                assert data_plane.post(each, "metrics", batch(1, [1], loss=2.0)).status_code == 200
+            live_service.context.hub.notify(f"job:{bad.job}", f"job:{good.job}")
+            for name in ("job", "metrics", "log"):
+                stream.wait(name)
+            assert bad.job not in str(stream.events)
+        stream.wait("job", lambda event: event["job"]["id"] == bad.job)
+        stream.wait("metrics", lambda event: event["job"] == bad.job)
+        stream.wait("log", lambda event: bad.job in event["topic"])
+        assert not stream.ended.is_set()
 
 
 def test_a_stream_ends_with_its_token_and_belongs_to_its_user(live_service: Live) -> None:
