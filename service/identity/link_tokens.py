@@ -24,6 +24,8 @@ class Link:
     job: JobId
     serial: int
     """The job's `link_serial` when the link was made."""
+    maker: str | None = None
+    """Id of the user who made it; None: it is from before this was written into links."""
 
 
 class LinkTokens:
@@ -36,7 +38,7 @@ class LinkTokens:
         """Return the token of a link that counts until a unix time in seconds."""
         from joserfc import jwt
 
-        claims = {"sub": link.job, "serial": link.serial, "exp": expires_s}
+        claims = {"sub": link.job, "serial": link.serial, "by": link.maker, "exp": expires_s}
         return jwt.encode({"alg": _ALGORITHM}, claims, self._key())
 
     def read(self, token: str, now_s: int) -> Link | None:
@@ -52,7 +54,7 @@ class LinkTokens:
             registry.validate(claims)
         except (JoseError, ValueError, KeyError, TypeError):
             return None
-        return Link(claims["sub"], claims["serial"])
+        return Link(claims["sub"], claims["serial"], claims.get("by"))
 
     def _key(self) -> "OctKey":
         from joserfc.jwk import OctKey

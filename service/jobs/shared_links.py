@@ -1,14 +1,15 @@
 """Public links to jobs: whoever has one sees how the job goes without signing in.
 
 Links are not stored, a job's `link_serial` alone: a link counts that was made with it, so a larger one revokes all.
-Whether a link opens is decided anew each time: by the setting, its time, and the visibility of the job's project.
+Whether a link opens is decided anew each time: by the setting, its time, the visibility of the job's project, and
+whether whoever made it is still let in.
 """
 
 from sqlalchemy import ColumnElement, Select, func, select
 
 from service import lifecycle
 from service.db.engine import Database
-from service.db.models import Job, Project
+from service.db.models import Job, Project, User
 from service.errors import ProblemError
 from service.identity import audit
 from service.identity.callers import Caller
@@ -50,7 +51,7 @@ def share(
         last = max(expires_s * 1_000_000, job.link_expires_us or 0)
         lifecycle.change_job(tx, job.id, note, now, link_expires_us=last)
         audit.record(tx, caller, "job.share", job.id, now, expires_at=ends.isoformat())
-    return Link(job.id, job.link_serial), expires_s
+    return Link(job.id, job.link_serial, caller.user_id), expires_s
 
 
 def revoke(db: Database, clock: Clock, caller: Caller, ref: str) -> None:
@@ -65,7 +66,7 @@ def revoke(db: Database, clock: Clock, caller: Caller, ref: str) -> None:
 
 
 def status(db: Database, clock: Clock, job_id: JobId, default: Visibility) -> api.SharedLinks:
-    """Return until when the links to a job open."""
+    """Return until when the links to a job open at the latest."""
     with db.read() as tx:
         expires_us = tx.scalar(_of_public(default).with_only_columns(Job.link_expires_us).where(Job.id == job_id))
     return api.SharedLinks(expires_at=moment(expires_us) if expires_us and expires_us > clock() else None)
@@ -73,7 +74,12 @@ def status(db: Database, clock: Clock, job_id: JobId, default: Visibility) -> ap
 
 def is_open(db: Database, link: Link, default: Visibility) -> bool:
     """Return whether a link opens that is signed and has not expired."""
-    which = _of_public(default).where(Job.id == link.job, Job.link_serial == link.serial)
+    maker = Job.user_id if link.maker is None else link.maker
+    which = (
+        _of_public(default)
+        .join(User, User.id == maker)
+        .where(Job.id == link.job, Job.link_serial == link.serial, User.deactivated_us.is_(None))
+    )
     with db.read() as tx:
         return tx.scalar(which) is not None
 

@@ -46,7 +46,8 @@ def share_job(
     request: Request, job_id: JobPath, caller: Submitter, ctx: Ctx, asked: api.NewSharedLink | None = None
 ) -> Response:
     """Make a public link to a job. Whoever has it sees name, owner, state, times and metrics without signing in, until
-    it expires or is revoked. Only where the administrator has set `shared_links`, and never in a private project.
+    it expires or is revoked, or you are deactivated. Only where the administrator has set `shared_links`, and never in
+    a private project.
     """
     if not ctx.settings.shared_links:
         raise ProblemError(

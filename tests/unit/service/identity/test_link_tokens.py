@@ -17,10 +17,15 @@ def encoded(claims: object) -> str:
 
 
 def test_a_link_is_read_as_it_was_signed_until_it_expires() -> None:
-    for link in (LINK, Link(JobId("job-2"), 0)):
+    for link in (LINK, Link(JobId("job-2"), 0, "user-1")):
         token = TOKENS.sign(link, 1000)
         assert TOKENS.read(token, 999) == link
         assert TOKENS.read(token, 1001) is None
+
+
+def test_a_link_of_before_names_nobody() -> None:
+    claims = {"sub": "job-1", "serial": 3, "exp": 1000}
+    assert TOKENS.read(jwt.encode({"alg": "HS256"}, claims, TOKENS._key()), 1) == LINK
 
 
 def test_another_installation_reads_nothing() -> None:

@@ -168,6 +168,23 @@ def test_a_project_that_becomes_private_ends_its_links_at_once(sharing: Live) ->
     assert sharing.client.delete(f"{PREFIX}/jobs/{job['id']}/link").status_code == 204
 
 
+def test_a_link_does_not_open_while_its_maker_is_deactivated(sharing: Live) -> None:
+    sharing.client.post(f"{PREFIX}/users", json={"name": "ada"}).raise_for_status()
+    asked = {"name": "laptop", "user": "ada", "scopes": ["read", "submit"]}
+    secret = sharing.client.post(f"{PREFIX}/tokens", json=asked).raise_for_status().json()["secret"]
+    with sharing.as_token(secret) as ada:
+        job = ada.post(f"{PREFIX}/jobs", json=spec()).raise_for_status().json()
+        theirs = ada.post(f"{PREFIX}/jobs/{job['number']}/link").raise_for_status().json()["token"]
+    kept = shared(sharing, job)
+    of_before = sharing.app.state.link_tokens.sign(Link(JobId(job["id"]), 0), int(time.time()) + 60)
+    assert opened(sharing, theirs).status_code == opened(sharing, of_before).status_code == 200
+    sharing.client.patch(f"{PREFIX}/users/ada", json={"active": False}).raise_for_status()
+    check_nothing(sharing, theirs, of_before)
+    assert opened(sharing, kept).status_code == 200
+    sharing.client.patch(f"{PREFIX}/users/ada", json={"active": True}).raise_for_status()
+    assert opened(sharing, theirs).status_code == 200
+
+
 def test_without_the_setting_there_are_none(live_service: Live) -> None:
     assert live_service.client.get(f"{PREFIX}/settings").json()["shared_links"] is False
     job = submitted(live_service)
