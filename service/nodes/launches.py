@@ -89,12 +89,14 @@ def launch(tx: Connection, attempt_id: AttemptId, node: str) -> wire.Launch:
 def secrets(tx: Connection, keys: KeyFile, attempt_id: AttemptId, node: str, nonce: str, now: int) -> wire.Secrets:
     """Return the values of the secrets that an attempt is about to start with, for the node that has claimed it.
 
-    Raises ``conflict`` if the nonce is not its, it runs already, a secret was removed or cannot be decrypted; else as
-    `launch`.
+    Raises ``conflict`` if the nonce is not its, it runs already, its user was deactivated, a secret was removed or
+    cannot be decrypted; else as `launch`.
     """
     member = _member(tx, attempt_id, node)
     if member.nonce != nonce or member.state not in lifecycle.LIVE or member.started_us is not None:
         raise ProblemError("conflict", f"Attempt {attempt_id} is {member.state}: secrets are for its start alone.")
+    if member.deactivated_us is not None:
+        raise ProblemError("conflict", f"{member.user} is deactivated: their jobs get no secrets.")
     return wire.Secrets(values=of_jobs.give(tx, keys, member.secrets, member.job_id, now))
 
 

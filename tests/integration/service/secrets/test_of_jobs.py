@@ -161,6 +161,17 @@ def test_a_secret_that_goes_between_decision_and_start_stops_it(people: Recorded
     assert refused.value.kind == "conflict"
 
 
+def test_whoever_is_deactivated_gets_none_any_more(people: RecordedContext, scheduler: Scheduler) -> None:
+    keep(people, ADA, "DATA_TOKEN", SHARED, "vision")
+    attempt = assigned(people, scheduler, submit(people, "DATA_TOKEN"))
+    reports.claim(people.ctx.db, NOW, "box", attempt, wire.Claim(nonce="nonce"))
+    with people.ctx.db.write() as tx:
+        tx.execute(update(User).where(User.name == "eve").values(deactivated_us=NOW))
+    with pytest.raises(ProblemError, match="eve is deactivated") as refused:
+        delivered(people, attempt)
+    assert refused.value.kind == "conflict"
+
+
 def test_the_newest_jobs_of_a_secret_are_told_until_it_is_removed(people: RecordedContext) -> None:
     keep(people, EVE, "API_KEY", OWN)
     jobs = [submit(people, "API_KEY") for _ in range(store.MAX_USES + 2)]
