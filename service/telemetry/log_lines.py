@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from service.db.engine import Database
 from service.db.models import LogTime
@@ -31,9 +31,11 @@ ERRORS = (b"Traceback (most recent call last)", b"Error:", b"ERROR", b"Exception
 Read = Callable[[int, int], bytes]
 
 
-def times(db: Database, seen: LogView, rank: int) -> list[tuple[int, float]]:
-    """Return the noted times of a log's bytes: offset and unix time in seconds."""
-    query = select(LogTime.offset, LogTime.time_us).where(LogTime.attempt_id == seen.attempt_id, LogTime.rank == rank)
+def times(db: Database, seen: LogView, rank: int, start: int) -> list[tuple[int, float]]:
+    """Return the noted times of a log's bytes from `start` on: offset and unix time in seconds."""
+    of_log = (LogTime.attempt_id == seen.attempt_id, LogTime.rank == rank)
+    last_before = select(func.max(LogTime.offset)).where(*of_log, LogTime.offset <= start).scalar_subquery()
+    query = select(LogTime.offset, LogTime.time_us).where(*of_log, LogTime.offset >= func.coalesce(last_before, 0))
     with db.read() as tx:
         return [(row.offset, row.time_us / 1e6) for row in tx.execute(query.order_by(LogTime.offset))]
 

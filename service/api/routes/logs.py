@@ -97,8 +97,9 @@ def index(
 ) -> Response:
     """Show where the lines of a rank's log begin, and when they came. So a viewer reads only the bytes in sight."""
     view = logs.current(ctx.db, job_id, rank, attempt)
-    noted = log_lines.times(ctx.db, view, rank)
-    return answer(log_lines.index(_reader(ctx, view, rank), view, min(start, view.size), noted))
+    start = min(start, view.size)
+    noted = log_lines.times(ctx.db, view, rank, start)
+    return answer(log_lines.index(_reader(ctx, view, rank), view, start, noted))
 
 
 @router.get("/jobs/{job_id}/logs/search", response_model=api.LogSearch)

@@ -6,8 +6,9 @@ import pytest
 from sqlalchemy import insert
 
 from service.db.models import LogTime
-from service.telemetry import log_lines
+from service.telemetry import log_lines, logs
 from tests.support.plane import Plane, Seeded
+from torchyard.ids import JobId
 
 
 def get(plane: Plane, seeded: Seeded, what: str, **params: Any) -> Any:
@@ -43,6 +44,10 @@ def test_blocks_begin_where_times_were_noted(data_plane: Plane) -> None:
     blocks = get(data_plane, seeded, "index")["blocks"]
     assert [(block["offset"], block["line"]) for block in blocks] == [(0, 0), (2000, 20), (5100, 51)]
     assert [block["time"] for block in blocks][1:] == [2000, 5050]
+    seen = logs.current(data_plane.ctx.db, JobId(seeded.job), 0)
+    for start, noted in ((0, [0, 2000, 5050]), (1999, [0, 2000, 5050]), (2000, [2000, 5050]), (9000, [5050])):
+        assert [at for at, _ in log_lines.times(data_plane.ctx.db, seen, 0, start)] == noted
+    assert get(data_plane, seeded, "index", start=9000)["blocks"][0]["time"] == 5050
 
 
 def test_an_empty_log_has_no_lines(data_plane: Plane) -> None:
