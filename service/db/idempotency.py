@@ -2,7 +2,7 @@
 
 import hashlib
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, delete, exists, insert, select
 
 from service.db.models import IdempotencyKey
 from service.errors import ProblemError, field_problem
@@ -31,6 +31,14 @@ def check(key: str | None) -> str | None:
             TranslatableText("key-form", "must be 1 to {most} printable ASCII characters", most=MAX_KEY),
         )
     return key
+
+
+def is_used(tx: Connection, user_id: str, key: str, now: int) -> bool:
+    """Return true if the key has made a job, whatever its request was."""
+    used = exists().where(
+        IdempotencyKey.user_id == user_id, IdempotencyKey.key == key, IdempotencyKey.created_us >= now - KEPT_US
+    )
+    return tx.scalar(select(used)) is True
 
 
 def find(tx: Connection, user_id: str, key: str, body_sha256: str, now: int) -> JobId | None:

@@ -30,12 +30,15 @@ _MENDS = {
 _ASK_LESS = TranslatableText("ask-less", "Ask for less")
 
 
-def check(tx: Connection, spec: JobSpec, user_id: str | None = None) -> list[SubmissionNote]:
+def check(
+    tx: Connection, spec: JobSpec, user_id: str | None = None, infos: Sequence[NodeInfo] | None = None
+) -> list[SubmissionNote]:
     """Return notes for the event of the submission; the problem ``never-fits`` says what each node has.
 
-    Before the first node has registered everything is taken: a worker is about to come, and what it has is not known.
+    `infos` is the `capacity`, if it has been read. Before the first node has registered everything is taken: a worker
+    is about to come, and what it has is not known.
     """
-    infos = capacity(tx)
+    infos = capacity(tx) if infos is None else infos
     if not infos:
         message = "no node has registered yet, so whether it fits one is not known"
         return [SubmissionNote(code=NoteCode.NO_NODES, message=message)]
@@ -118,7 +121,7 @@ def on_one_node(resources: ResourceRequest, infos: Sequence[NodeInfo], nodes: in
     )
 
 
-def wrong_field(resources: ResourceRequest, infos: list[NodeInfo], nodes: int = 1) -> str:
+def wrong_field(resources: ResourceRequest, infos: Sequence[NodeInfo], nodes: int = 1) -> str:
     """Return the first field that too few nodes satisfy even alone; all of them together if each alone would fit."""
     alone = {
         "resources.nodes": ResourceRequest(gpus=0),

@@ -72,7 +72,7 @@ def check(db: Database, store: BlobStore, submission: Submission) -> Checked:
     with db.read() as tx:
         _check_rights(submission)
         known = _check_project(tx, submission)
-        notes = [*_check(tx, submission, plan, lock=False), *_memory_advice(tx, submission)]
+        notes = _check(tx, submission, plan)
         _check_quotas(tx, submission, plan, lock=False)
         dependencies.resolve(tx, submission.caller, submission.spec.after, len(plan.jobs), lock=False)
     if not known:
@@ -95,6 +95,7 @@ def check(db: Database, store: BlobStore, submission: Submission) -> Checked:
 def _store(db: Database, clock: Clock, submission: Submission, plan: planning.SubmissionPlan) -> Submitted:
     now = clock()
     _check_rights(submission)
+    notes = _checked(db, submission, plan, now)
     with db.write() as tx:
         known = _check_project(tx, submission)
         if submission.key and (
@@ -103,11 +104,15 @@ def _store(db: Database, clock: Clock, submission: Submission, plan: planning.Su
             return _submitted(tx, submission.caller, made, sweep=plan.sweep is not None, new=False)
         if not known:
             _create_project(tx, submission, now)
-        notes = _check(tx, submission, plan, lock=True) + ([] if known else [_new_project(submission)])
+        if notes is None:
+            notes = _check(tx, submission, plan)
+        if not known:
+            notes = [*notes, _new_project(submission)]
+        _check_snapshot(tx, submission, lock=True)
         needs = dependencies.resolve(tx, submission.caller, submission.spec.after, len(plan.jobs), lock=True)
         _check_quotas(tx, submission, plan, lock=True)  # after the jobs: everybody locks in this order
         # The time anew: who reads what has changed must not have looked long past it when it becomes visible.
-        shared = _shared(submission, clock(), notes, _memory_advice(tx, submission), blocked=needs.blocked)
+        shared = _shared(submission, clock(), notes, blocked=needs.blocked)
         first = planning.store(tx, plan, shared, needs)
         if submission.key:
             idempotency.remember(tx, submission.caller.user_id, submission.key, submission.fingerprint, first, now)
@@ -115,6 +120,20 @@ def _store(db: Database, clock: Clock, submission: Submission, plan: planning.Su
         unit_of(tx).tell_job(first)
         unit_of(tx).wake_scheduler()
         return _submitted(tx, submission.caller, first, sweep=plan.sweep is not None, new=True)
+
+
+def _checked(
+    db: Database, submission: Submission, plan: planning.SubmissionPlan, now: int
+) -> list[SubmissionNote] | None:
+    """Check what is true or not whoever submits meanwhile, before others wait for the database; return the notes.
+
+    None: the submission's key has made its job, which is told whatever has changed since.
+    """
+    with db.read() as tx:
+        _check_project(tx, submission)
+        if submission.key and idempotency.is_used(tx, submission.caller.user_id, submission.key, now):
+            return None
+        return _check(tx, submission, plan)
 
 
 def _submitted(tx: Connection, caller: Caller, job_id: JobId, *, sweep: bool, new: bool) -> Submitted:
@@ -181,14 +200,14 @@ def _create_project(tx: Connection, submission: Submission, now: int) -> None:
         audit.record(tx, submission.caller, "project.create", submission.spec.project, now, by="submission")
 
 
-def _check(
-    tx: Connection, submission: Submission, plan: planning.SubmissionPlan, *, lock: bool
-) -> list[SubmissionNote]:
-    _check_snapshot(tx, submission, lock=lock)
+def _check(tx: Connection, submission: Submission, plan: planning.SubmissionPlan) -> list[SubmissionNote]:
+    _check_snapshot(tx, submission, lock=False)
     _check_secrets(tx, submission, plan)
-    fitting = [fit.check(tx, spec, submission.caller.user_id) for spec in plan.requests]
+    infos = fit.capacity(tx)
+    fitting = [fit.check(tx, spec, submission.caller.user_id, infos) for spec in plan.requests]
     others = (_launcher_note(submission), submission.advice, _trial(tx, submission.spec), hang_note(submission.spec))
-    return [*fitting[0], *(note for note in others if note is not None)]
+    memory = memory_advice.advice(tx, submission.caller.user_id, submission.spec)
+    return [*fitting[0], *(note for note in (*others, memory) if note is not None)]
 
 
 def _launcher_note(submission: Submission) -> SubmissionNote | None:
@@ -215,11 +234,6 @@ def hang_note(spec: JobSpec) -> SubmissionNote | None:
         "hang watches the steps that a script reports, as by `torchyard.report(step=step, loss=loss)`, not its log"
     )
     return SubmissionNote(code=NoteCode.HANG_STEPS, message=message)
-
-
-def _memory_advice(tx: Connection, submission: Submission) -> list[SubmissionNote]:
-    found = memory_advice.advice(tx, submission.caller.user_id, submission.spec)
-    return [] if found is None else [found]
 
 
 def _check_secrets(tx: Connection, submission: Submission, plan: planning.SubmissionPlan) -> None:
@@ -270,19 +284,14 @@ _SUBMITTERS: Select[Any] = select(Project.submitters).where(Project.name == bind
 
 
 def _shared(
-    submission: Submission,
-    now: int,
-    notes: Sequence[SubmissionNote],
-    advice: Sequence[SubmissionNote],
-    *,
-    blocked: bool,
+    submission: Submission, now: int, notes: Sequence[SubmissionNote], *, blocked: bool
 ) -> planning.SharedFields:
     return planning.SharedFields(
         user_id=submission.caller.user_id,
         actor=submission.caller.name,
         now=now,
-        notes=[*notes, *advice],
-        advice="; ".join(each.message for each in advice),
+        notes=notes,
+        advice="; ".join(each.message for each in notes if each.code == NoteCode.GPU_MEMORY),
         blocked=blocked,
         rerun_of=submission.rerun_of,
         restore_checkpoint=submission.restore_checkpoint,
