@@ -11,6 +11,7 @@ from pydantic_core import ErrorDetails
 from sqlalchemy.exc import DataError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from starlette.exceptions import HTTPException
+from starlette.routing import Match, Route
 
 from service.errors import DISK_FULL, ProblemError, field_problem, invalid, of_database
 from service.jobs.body import NESTED, no_mapping
@@ -100,11 +101,22 @@ def _request_field(details: ErrorDetails) -> FieldProblem:
     return FieldProblem(field=field, message=error_messages.message(details, None))
 
 
-def _from_http(error: HTTPException) -> ProblemError:
+def _from_http(request: Request, error: HTTPException) -> ProblemError:
     if isinstance(error.__cause__, RecursionError):
         return field_problem("(body)", NESTED)
     kind = problems.kind_for_status(error.status_code)
+    if error.status_code == 405:
+        methods = _methods_at(request)
+        detail = f"Take {' or '.join(methods)}: this address has no other method."
+        return HttpProblemError(kind, detail, {"Allow": ", ".join(methods)})
     return HttpProblemError(kind, error.detail, error.headers)
+
+
+def _methods_at(request: Request) -> list[str]:
+    """Return the methods of all routes that have the path: Starlette itself names those of the first."""
+    routes = [route for route in request.app.routes if isinstance(route, Route)]
+    found = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
+    return sorted({method for route in found for method in route.methods or ()})
 
 
 def install(app: FastAPI) -> None:
@@ -119,8 +131,8 @@ def install(app: FastAPI) -> None:
         return response(_from_validation(request, error))
 
     @app.exception_handler(HTTPException)
-    async def _http(_request: Request, error: HTTPException) -> Response:
-        return response(_from_http(error))
+    async def _http(request: Request, error: HTTPException) -> Response:
+        return response(_from_http(request, error))
 
     _install_outer(app)
 

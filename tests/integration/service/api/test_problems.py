@@ -49,6 +49,12 @@ def test_refusals_have_codes(live_service: Live) -> None:
     assert found == [code for code, _ in REFUSED]
 
 
+def test_the_methods_that_an_address_has_are_named(live_service: Live) -> None:
+    refused = live_service.client.put("/api/v1/jobs")
+    assert (refused.status_code, refused.headers["allow"]) == (405, "GET, POST")
+    assert refused.json()["detail"] == "Take GET or POST: this address has no other method."
+
+
 def test_a_fault_of_a_path_is_a_message_within_another(live_service: Live) -> None:
     files = [{**FILE, "path": "a//b.py"}]
     problem = live_service.client.post(SNAPSHOTS, json={"files": files}).json()
