@@ -87,11 +87,15 @@ class Calls:
 
 
 def _because(reason: str) -> dict[str, str]:
-    """Return the query for a launcher's reason, with its code if it has one; an older service ignores that."""
+    """Return the query for a launcher's reason, with its code and subject if it has them.
+
+    No other names: a service refuses those that it does not know, and one that does not know these ignores all.
+    """
     query = {"launcher_reason": str(reason)} if reason else {}
     if isinstance(reason, TranslatableText):
         query |= {"launcher_reason_code": reason.code}
-        query |= {f"launcher_reason_{name}": str(value) for name, value in reason.params.items()}
+        if "subject" in reason.params:
+            query |= {"launcher_reason_subject": str(reason.params["subject"])}
     return query
 
 
