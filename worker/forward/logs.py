@@ -108,7 +108,8 @@ class LogForwarder:
             length = min(BATCH, max(0, end - stream.mark)) if stream.known else 0
             self._send(stream, os.pread(descriptor, length, stream.mark), dropped)
         if size > PUNCH_ABOVE:
-            _punch(path, stream, max(0, min(size, stream.mark if not dropped else size) - KEEP_TAIL))
+            # What lies beyond the limit is not sent: that goes as well, once all before it is stored.
+            _punch(path, stream, max(0, (size if stream.mark >= end else stream.mark) - KEEP_TAIL))
         return stream.mark < end
 
     def _send(self, stream: _LogStream, data: bytes, dropped: int) -> None:

@@ -112,6 +112,19 @@ def test_what_lies_beyond_the_limit_is_dropped_and_counted(folder: Path) -> None
     assert sink.dropped[0] == pump.dropped == 5
 
 
+def test_what_is_not_sent_yet_stays_though_the_log_is_past_its_limit(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("BATCH", "PUNCH_ABOVE", "PUNCH_STEP", "KEEP_TAIL"):
+        monkeypatch.setattr(logs, name, 4096)
+    sink, limit = Sink(), 10 * 4096
+    pump = forwarder(folder, sink, limit=limit)
+    write(folder, b"x" * 4 * limit)
+    drain(pump)
+    assert sink.stored[0] == b"x" * limit
+    assert (folder / "logs" / "rank-0.log").read_bytes() == bytes(4 * limit - 4096) + b"x" * 4096
+
+
 def test_nothing_is_lost_while_the_service_is_away(folder: Path) -> None:
     sink = Sink()
     pump = forwarder(folder, sink)
