@@ -11,6 +11,7 @@ from torchyard.api import Job
 from torchyard.cli import common, outputs
 from torchyard.cli import format as shown
 from torchyard.cli.jobs import print_error
+from torchyard.cli.loglines import LONGEST
 from torchyard.cli.terminal import clean, clean_log, drawn
 from torchyard.client.client import Client
 from torchyard.exceptions import TorchYardError
@@ -74,7 +75,8 @@ class Screen:
 class LineBuffer:
     """Cuts one rank's text into whole lines, so that ranks do not mix inside a line.
 
-    What a program draws over with carriage returns, as progress bars do, is shown as a terminal would show it.
+    What a program draws over with carriage returns, as progress bars do, is shown as a terminal would show it. A line
+    that is too long to be kept is shown in parts; behind a prefix each of them is a line.
     """
 
     def __init__(self, write: Callable[[str], None], bar: Callable[[str], None], prefix: str) -> None:
@@ -93,6 +95,10 @@ class LineBuffer:
             # What follows may belong to what was drawn last: a piece ends anywhere.
             self._rest = self._rest[max(0, self._rest.rstrip("\r").rfind("\r")) :]
             self._bar(self._prefix + drawn(self._rest))
+        if len(self._rest) > LONGEST:
+            self._bar("")
+            self._write(self._prefix + drawn(self._rest) + "\n" * bool(self._prefix))
+            self._rest = ""
 
     def end(self) -> None:
         """The last line, which may lack its newline."""

@@ -7,9 +7,13 @@ from collections.abc import Iterable, Iterator
 
 from torchyard.cli import terminal
 
+#: A longer line comes in parts: a program may write for hours without a newline.
+LONGEST = 2**20
+
 
 def lines(pieces: Iterable[bytes], *, raw: bool = False) -> Iterator[str]:
-    """Whole lines, each with its newline but perhaps the last; of what was drawn over, unless `raw`, what was last.
+    """Whole lines, each with its newline but the last; of what was drawn over, unless `raw`, what was last. A line
+    longer than `LONGEST` comes in parts, only the last of them with the newline.
 
     Bytes that are no UTF-8 stay what they are on the way to standard output (surrogateescape).
     """
@@ -19,6 +23,9 @@ def lines(pieces: Iterable[bytes], *, raw: bool = False) -> Iterator[str]:
         yield from (_line(line + b"\n", raw) for line in whole)
         if not raw:  # a progress bar of hours is one line
             rest = rest[max(0, rest.rstrip(b"\r").rfind(b"\r")) :]
+        if len(rest) > LONGEST:
+            yield _line(rest, raw)
+            rest = b""
     if rest:
         yield _line(rest, raw)
 

@@ -130,7 +130,7 @@ def _settled(client: "Client", job: str) -> bool:
 
 
 def tell_end(client: "Client", job: "Job") -> None:
-    """One line on what was kept of a job that has ended; nothing where there is nothing, or nobody answers."""
+    """Tell what was kept of a job that has ended, and what was lost; nothing where nobody answers."""
     from torchyard.exceptions import TorchYardError
 
     try:
@@ -140,10 +140,14 @@ def tell_end(client: "Client", job: "Job") -> None:
 
 
 def _tell(client: "Client", job: "Job") -> None:
+    from torchyard.cli.format import lost
+
     deadline = time.monotonic() + SETTLE_S
     while not (settled := _settled(client, job.id)) and time.monotonic() < deadline:
         time.sleep(0.2)
     found = [file for file in client.outputs(job.id, every=True) if file.state != "deleted"]
+    if missing := lost(client.attempts(job.id)):
+        common.warn(f"{missing} are missing: the log limit or a full disk dropped them")
     if not settled:
         common.note(f"files of the job still arrive: `yard outputs {job.number}` shows them")
     elif found:

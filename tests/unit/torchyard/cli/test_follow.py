@@ -3,10 +3,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from service.api.examples.jobs import JOB
+from service.api.examples.jobs import JOB, MODELS
 from tests.support.resources import job
 from torchyard import api
 from torchyard.cli.follow import Interrupts, LineBuffer, RankLogs, Screen, follow
+from torchyard.cli.loglines import LONGEST
 from torchyard.client.client import Client
 from torchyard.client.log_stream import LogChunk
 from torchyard.states import JobState
@@ -49,6 +50,14 @@ def test_every_line_has_its_ranks_prefix() -> None:
     written = Written("[1] ")
     written.lines.feed("a\nb\n")
     assert written.text == "[1] a\n[1] b\n"
+
+
+@pytest.mark.parametrize(("prefix", "between"), [("", ""), ("[1] ", "\n[1] ")])
+def test_a_line_without_end_is_shown_in_parts(prefix: str, between: str) -> None:
+    written, part = Written(prefix), "x" * (LONGEST + 1)
+    for piece in (part, part, "end\n"):
+        written.lines.feed(piece)
+    assert written.text == prefix + between.join((part, part, "end\n"))
 
 
 def test_a_bar_is_shown_until_its_line_is_whole() -> None:
@@ -95,8 +104,15 @@ def test_a_program_that_reads_the_end_as_json_gets_nothing_else(capsys: pytest.C
         def follow_logs(self, *_: object, **__: object) -> Iterator[LogChunk]:
             yield LogChunk(attempt=1, offset=0, next=6, text="step 1\n")
 
+        def job(self, *_: object) -> api.Job:
+            return ended
+
         def attempts(self, *_: object) -> list[api.Attempt]:
-            return []
+            return [
+                each.model_copy(update={"dropped_log_bytes": 2**20, "settled": True})
+                for each in MODELS
+                if isinstance(each, api.Attempt)
+            ]
 
         def outputs(self, *_: object, **__: object) -> list[api.Output]:
             return []
@@ -109,3 +125,4 @@ def test_a_program_that_reads_the_end_as_json_gets_nothing_else(capsys: pytest.C
     assert out == ""
     assert "step 1\n" in err
     assert "failed: KeyError: 'loss'\n" in err
+    assert "warning: 1.0 MiB of logs are missing: the log limit or a full disk dropped them\n" in err
