@@ -165,7 +165,7 @@ class Training:
             measured = self.interval.due(self.state.step + 1)
             rate = self.rate
             norm = strategy.update(rate, measure=measured)
-            if components.average is not None:
+            if components.average is not None and not strategy.skipped:
                 components.average.update()
             window.step(batch.step_size)
             components.sampler.advance(batch.step_size)

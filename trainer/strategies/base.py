@@ -57,6 +57,8 @@ class Strategy(ABC):
     #: Steps `parameters()`; for checkpoints too.
     optimizer: Optimizer
     task: TrainingTask
+    #: True if the last `update` left the weights alone, because gradients overflowed in fp16.
+    skipped: bool = False
 
     def __init__(self, options: Any, world: World) -> None:
         """Take the options; raises RecipeError where so many processes cannot train with them."""
@@ -109,6 +111,10 @@ class Strategy(ABC):
         self._first_gradient = lru_cache(lambda step_size, device: torch.tensor(self.weight(step_size), device=device))
         # As a group: a stage of a pipeline may have no parameters.
         self.optimizer = task.make_optimizer([{"params": self.parameters()}])
+        self.optimizer.register_step_post_hook(self._note_step)
+
+    def _note_step(self, *_: Any) -> None:
+        self.skipped = False
 
     def seed(self, seed: int) -> None:
         """Begin the random streams of the training, when the model is made and placed."""
@@ -163,6 +169,7 @@ class Strategy(ABC):
             norm = self.gradient_norm()
             if limit is not None:
                 self.clip(limit, norm)
+        self.skipped = True
         self.scaler.step(self.optimizer)
         self.scaler.update()
         self.optimizer.zero_grad()

@@ -146,10 +146,13 @@ def test_switches() -> None:
     assert (exact["deterministic"], exact["cublas"]) == (True, ":4096:8")
 
 
-def overflowing(recipe: dict[str, Any]) -> tuple[list[float], list[bool]]:
-    """In a rank: the loss scale after each step, and whether the weights changed; the second step overflows."""
+def overflowing(recipe: dict[str, Any]) -> tuple[list[float], list[bool], list[int]]:
+    """In a rank: the loss scale after each step, whether it changed the weights, and which ones the averages followed.
+
+    The second step overflows.
+    """
     given = Recipe.model_validate(recipe)
-    scales, changed = [], []
+    scales, changed, followed = [], [], []
     with joined(given.strategy) as world:
         strategy = (components := build(given, world)).strategy
         training_run = Training(components)
@@ -165,17 +168,24 @@ def overflowing(recipe: dict[str, Any]) -> tuple[list[float], list[bool]]:
             changed.append(not torch.equal(weight, before))
             return norm
 
+        def averaged() -> None:
+            followed.append(len(changed))
+            follow()
+
         strategy.update = watched  # type: ignore[method-assign]
+        assert components.average is not None
+        follow, components.average.update = components.average.update, averaged  # type: ignore[method-assign]
         training_run.run()
-    return scales, changed
+    return scales, changed, followed
 
 
 @pytest.mark.parametrize("name", ["dp", "ddp", "model_parallel"])
 def test_a_step_that_overflows_is_left_out(name: str) -> None:
     world, strategy = STRATEGIES[name]
-    recipe = {**RECIPE, "strategy": strategy, "precision": "fp16", "clip_norm": 1.0}
-    scales, changed = ranks.run(overflowing, world, recipe)[-1]
+    recipe = {**RECIPE, "strategy": strategy, "precision": "fp16", "clip_norm": 1.0, "ema_decay": 0.9}
+    scales, changed, followed = ranks.run(overflowing, world, recipe)[-1]
     assert changed[:3] == [True, False, True]
+    assert followed[:2] == [1, 3]  # the averages follow steps that were taken
     assert scales[:3] == [65536.0, 32768.0, 32768.0]
 
 
