@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
+from multiprocessing.util import get_temp_dir
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,6 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # Every stack, command and job that a test starts would compile our modules anew.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
+    get_temp_dir()  # multiprocessing removes its own at exit, when the run's folder is gone
     folder = tempfile.TemporaryDirectory(prefix="ty-", ignore_cleanup_errors=True)
     Path(folder.name).chmod(0o711)  # jobs of other users have theirs in it
     os.environ["TMPDIR"] = tempfile.tempdir = folder.name
