@@ -44,7 +44,7 @@ def case(recipe: Recipe, strategy: str, devices: int, batch: int, *, per_device:
     """One training; `batch` is the effective batch, or `per_device` the samples of each device."""
     given: dict[str, Any] = recipe.model_dump(mode="json", exclude={"batch_size", "global_batch_size"})
     size = {"batch_size" if per_device else "global_batch_size": batch}
-    # Every step takes a whole batch, so that steps can be counted as samples.
+    # Every pass is a whole batch, so that all take as long.
     fitting = Recipe.model_validate({**given, "strategy": strategy, "drop_last": True, **size})
     options: StrategyOptions = fitting.strategy
     return BenchCase(strategy=strategy, devices=devices, processes=options.processes(devices), recipe=fitting)

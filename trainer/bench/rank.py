@@ -30,20 +30,25 @@ def endless(training: Training) -> Iterator[Batch]:
         epoch += 1
 
 
-def advance(components: Components, batches: Iterator[Batch], steps: int) -> None:
-    """Take so many steps of the optimizer, to their end on the device."""
+def advance(components: Components, batches: Iterator[Batch], steps: int) -> int:
+    """Take so many steps of the optimizer, to their end on the device; returns the samples of all shares in them."""
+    samples = 0
     while steps:
         batch = next(batches)
         components.strategy.backward(batch)
         if batch.last:
             components.strategy.update(components.recipe.optim.lr, measure=False)
+            samples += batch.step_size  # an epoch's last step may have fewer passes
             steps -= 1
     if components.world.device.type == "cuda":
         torch.cuda.synchronize()
+    return samples
 
 
-def segments(training: Training, *, warm_up: int, steps: int, repeats: int, saving: bool = False) -> list[float]:
-    """Seconds of each of `repeats` segments of `steps` steps, after a warm-up.
+def segments(
+    training: Training, *, warm_up: int, steps: int, repeats: int, saving: bool = False
+) -> tuple[list[float], list[int]]:
+    """Seconds and samples of each of `repeats` segments of `steps` steps, after a warm-up.
 
     With `saving` each ends with a checkpoint, as a training takes it: copied at once and written beside the steps that
     follow; the last one until it is written.
@@ -51,16 +56,16 @@ def segments(training: Training, *, warm_up: int, steps: int, repeats: int, savi
     batches = endless(training)
     advance(training.components, batches, warm_up)
     training.components.strategy.bytes_sent = 0
-    measured = []
+    seconds, samples = [], []
     for number in range(repeats):
         dist.barrier()
         began = time.perf_counter()
-        advance(training.components, batches, steps)
+        samples.append(advance(training.components, batches, steps))
         if saving:
             save(training, steps, last=number == repeats - 1)
         dist.barrier()
-        measured.append(time.perf_counter() - began)
-    return measured
+        seconds.append(time.perf_counter() - began)
+    return seconds, samples
 
 
 def save(training: Training, steps: int, *, last: bool) -> None:
@@ -84,7 +89,7 @@ def measure(given: dict[str, Any], world: World) -> dict[str, Any] | None:
     steps, repeats = given["steps"], given["repeats"]
     if epochs:
         steps, repeats = training.components.sampler.steps_in_epoch(), epochs
-    seconds = segments(
+    seconds, samples = segments(
         training, warm_up=given["warm_up"], steps=steps, repeats=repeats, saving=given.get("saving", False)
     )
     strategy = training.components.strategy
@@ -94,7 +99,7 @@ def measure(given: dict[str, Any], world: World) -> dict[str, Any] | None:
         return None
     return {
         "seconds": seconds,
-        "samples": steps * training.components.sampler.effective_batch,
+        "samples": samples,
         "bytes_sent": [rank["sent"] for rank in ranks],
         "proof": [rank["proof"] for rank in ranks],
         "device": str(world.device),

@@ -73,23 +73,24 @@ class ComparisonRow:
 
 def rows(measured: Sequence[tuple[BenchCase, dict[str, Any]]]) -> list[ComparisonRow]:
     """Return a row for each case; the first case is the one that the others are compared with."""
-    base = _rate(measured[0][1])
+    base = statistics.median(_rates(measured[0][1]))
     return [_row(case, result, base) for case, result in measured]
 
 
-def _rate(result: dict[str, Any]) -> float:
-    seconds: list[float] = result["seconds"]
-    return int(result["samples"]) / statistics.median(seconds)
+def _rates(result: dict[str, Any]) -> list[float]:
+    """Samples a second of each segment."""
+    return [samples / seconds for samples, seconds in zip(result["samples"], result["seconds"], strict=True)]
 
 
 def _row(case: BenchCase, result: dict[str, Any], base: float) -> ComparisonRow:
-    rate = _rate(result)
+    rates = _rates(result)
+    rate = statistics.median(rates)
     return ComparisonRow(
         strategy=case.strategy,
         devices=case.devices,
         samples_per_second=rate,
-        slowest=result["samples"] / max(result["seconds"]),
-        fastest=result["samples"] / min(result["seconds"]),
+        slowest=min(rates),
+        fastest=max(rates),
         seconds=sum(result["seconds"]),
         speed_up=rate / base,
         efficiency=rate / base / case.devices,

@@ -34,7 +34,7 @@ def test_every_strategy_is_timed_at_the_same_effective_batch(strategy: str) -> N
     first, *others = ranks.run(timed, case.processes, given)
     assert first is not None
     assert not any(others)
-    assert first["samples"] == 3 * 16
+    assert first["samples"] == [3 * 16] * 2
     assert len(first["seconds"]) == 2
     assert len(first["bytes_sent"]) == case.processes
     if strategy != "dp":  # what moves between devices of one process is no message
@@ -93,7 +93,7 @@ def test_checkpoints_are_in_the_time_when_asked_for(tmp_path: Path) -> None:
     given = {"recipe": case.recipe.model_dump(mode="json"), "warm_up": 1, "steps": 2, "repeats": 6, "saving": True}
     first, _ = ranks.run(timed, 2, given, cwd=tmp_path)
     assert first is not None
-    assert first["samples"] == 2 * 2 * 8
+    assert first["samples"] == [2 * 2 * 8] * 6
     assert len(first["seconds"]) == 6
     left = sorted(path.name for path in (tmp_path / "checkpoints").iterdir())
     assert left[-1] == "step-000000012"
@@ -105,5 +105,12 @@ def test_whole_epochs_are_segments() -> None:
     given = {"recipe": case.recipe.model_dump(mode="json"), "warm_up": 0, "steps": 1, "repeats": 1, "epochs": 3}
     first, _ = ranks.run(timed, 2, given)
     assert first is not None
-    assert first["samples"] == 60  # 64 samples: six whole steps of twice five, the rest is left out
+    assert first["samples"] == [60] * 3  # 64 samples: six whole steps of twice five, the rest is left out
     assert len(first["seconds"]) == 3
+
+
+def test_a_cut_accumulation_counts_what_it_takes() -> None:
+    case = plan.case(Recipe.model_validate({**TINY, "accumulate": 3}), "single", 1, 8, per_device=True)
+    given = {"recipe": case.recipe.model_dump(mode="json"), "warm_up": 0, "steps": 2, "repeats": 3}
+    (first,) = ranks.run(timed, 1, given)
+    assert first["samples"] == [48, 40, 40]  # 64 samples are eight passes: steps of three, three and two

@@ -27,7 +27,7 @@ class Outside(HTMLParser):
 def report(seconds: float, folder: Path, note: str = "") -> dict[str, str]:
     """Files of a comparison in which two devices took so long for what one did in a second."""
     cases = plan.cases(Recipe(), ["ddp"], [2], 8, per_device=True)
-    results = [{"seconds": [took], "samples": 100, "bytes_sent": [2**20]} for took in (1.0, seconds)]
+    results = [{"seconds": [took], "samples": [100], "bytes_sent": [2**20]} for took in (1.0, seconds)]
     facts = [("Devices", "CPU <slots>")]
     made = ComparisonReport(
         title="a on b",
