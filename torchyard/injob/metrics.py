@@ -57,6 +57,8 @@ class Recorder:
     def _reset(self) -> None:
         self._waiting: collections.deque[MetricsReport] = collections.deque()
         self._lock = threading.Lock()
+        #: For `_next` alone: the other one is held while a disk hangs, and the training must not wait for that.
+        self._numbering = threading.Lock()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._descriptor: int | None = None
@@ -83,7 +85,7 @@ class Recorder:
         if len(self._waiting) < MAX_WAITING:
             self._waiting.append((self._step, now, values, total_steps))
         else:
-            self._next += 1
+            self._number(1)
         if self._thread is None:
             self._start()
 
@@ -121,7 +123,7 @@ class Recorder:
             batch = [self._waiting.popleft() for _ in range(len(self._waiting))]
             if not batch:
                 return
-            first, self._next = self._next, self._next + len(batch)
+            first = self._number(len(batch))
             try:
                 _resolve(batch)
                 data = "".join(map(_line, itertools.count(first), batch)).encode()
@@ -130,6 +132,13 @@ class Recorder:
                 self._warn("%d metrics are dropped: %s: %s" % (len(batch), type(error).__name__, error))
             else:
                 self._write(data)
+
+    def _number(self, records: int) -> int:
+        """Take numbers for so many records; returns the first."""
+        with self._numbering:
+            first = self._next
+            self._next = first + records
+        return first
 
     def close(self) -> None:
         """End the thread and flush; a later `add` starts it anew."""

@@ -182,6 +182,32 @@ def test_records_beyond_the_bound_are_dropped(folder: AttemptFolder, monkeypatch
     assert [record["step"] for record in folder.records()] == [0, 1]
 
 
+def test_what_is_dropped_is_counted_while_another_thread_writes(
+    folder: AttemptFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(metrics, "MAX_WAITING", 1)
+    monkeypatch.setattr(metrics, "FLUSH_SECONDS", 3600)
+    recorder = metrics.Recorder(str(folder.root / "job/metrics"))
+
+    class Number(int):
+        """A count that the other thread finds between its reading and its writing, if nothing holds it off."""
+
+        def __add__(self, other: int) -> int:
+            if not recorder._numbering.locked():
+                recorder._next = int(self)
+                thread = threading.Thread(target=recorder.flush)
+                thread.start()
+                thread.join()
+            return int(self) + other
+
+    recorder.add(0, None, {"loss": 0.0})
+    recorder._next = Number(0)
+    recorder.add(1, None, {"loss": 0.0})
+    recorder.flush()
+    assert recorder._next == 2
+    recorder.close()
+
+
 # The fork beside the flush thread is what is tested; Python 3.12 warns of it.
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_forked_child_writes_a_file_of_its_own(folder: AttemptFolder, monkeypatch: pytest.MonkeyPatch) -> None:
