@@ -26,6 +26,7 @@ def evaluate(
     sent = strategy.bytes_sent
     strategy.align()
     modules = strategy.modules()
+    modes = [(each, each.training) for module in modules for each in module.modules()]
     for module in modules:
         module.eval()
     try:
@@ -34,6 +35,10 @@ def evaluate(
     finally:
         for module in modules:
             module.train()
+        # A job's own model may hold layers that do not train, such as batch normalisation with fixed statistics.
+        for each, mode in modes:
+            each.training = mode
+        strategy.end_evaluation()
         # What is told of a step is that of training alone.
         strategy.bytes_sent = sent
 

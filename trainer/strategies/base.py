@@ -195,6 +195,9 @@ class Strategy(ABC):
         with self.task.numerics.autocast():
             return self.model(inputs)
 
+    def end_evaluation(self) -> None:  # noqa: B027 (most strategies compute with the parameters themselves)
+        """Give up copies of the parameters that `predict` has left, before these change; on all ranks."""
+
     def modules(self) -> list[nn.Module]:
         """Modules that this process holds: switched between training and evaluation, and saved."""
         return [self.model]

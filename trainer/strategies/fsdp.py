@@ -80,6 +80,13 @@ class FsdpStrategy(MeshStrategy):
         assert isinstance(self.model, FSDPModule)
         self.model.set_requires_gradient_sync(last)
 
+    def end_evaluation(self) -> None:
+        # Only backward gives up what is not resharded after forward, the model's own parameters at least: the next pass
+        # would compute with what was evaluated, moving averages say.
+        for module in self.model.modules():
+            if isinstance(module, FSDPModule):
+                module.reshard()
+
     def proof(self) -> dict[str, Any]:
         return {**super().proof(), "units": self.units}
 

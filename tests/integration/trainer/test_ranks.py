@@ -76,8 +76,12 @@ def test_two_ranks_train_as_one_would(tmp_path: Path) -> None:
 
 
 def dropping() -> nn.Module:
-    """Has other outputs in training than in evaluation, and a forward pass in training changes its buffers."""
-    return nn.Sequential(nn.Linear(5, 16), nn.BatchNorm1d(16), nn.Dropout(0.5), nn.Linear(16, 10))
+    """Has other outputs in training than in evaluation, and a forward pass in training changes its buffers.
+
+    Not those of its last normalisation, whose statistics stay as they are.
+    """
+    layers = nn.Linear(5, 16), nn.BatchNorm1d(16), nn.Dropout(0.5), nn.BatchNorm1d(16).eval(), nn.Linear(16, 10)
+    return nn.Sequential(*layers)
 
 
 def test_scores_are_of_evaluation_mode_and_change_no_bit_of_the_training(tmp_path: Path) -> None:

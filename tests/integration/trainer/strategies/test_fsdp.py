@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from tests.support import training
 from torchyard.injob import layout
@@ -21,6 +21,22 @@ def normalised() -> nn.Module:
         *(nn.Conv2d(1, 3, 3, padding=1), nn.BatchNorm2d(3), nn.ReLU(inplace=True)),
         *(nn.Flatten(), nn.Linear(108, 16), nn.ReLU(), nn.Linear(16, 10)),
     )
+
+
+class Scaled(nn.Sequential):
+    """A model with a parameter of its own, beside those of its layers."""
+
+    def __init__(self, *layers: nn.Module) -> None:
+        super().__init__(*layers)
+        self.scale = nn.Parameter(torch.ones(64))
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        outputs: Tensor = super().forward(inputs.flatten(1) * self.scale)
+        return outputs
+
+
+def scaled() -> nn.Module:
+    return Scaled(nn.Linear(64, 16), nn.Tanh(), nn.Linear(16, 10))
 
 
 @pytest.mark.parametrize(("world", "tensor"), [(2, 1), (4, 2)])
@@ -75,6 +91,21 @@ def test_statistics_clipping_and_uneven_pieces(tmp_path: Path) -> None:
     assert training.equal(resumed.whole, sharded.whole)
     half = training.train({**given, "precision": "bf16"}, 2, tmp_path / "half")
     torch.testing.assert_close(half.whole, plain.whole, rtol=0, atol=1e-2)
+
+
+@pytest.mark.parametrize("reshard", [True, False])
+def test_an_evaluation_of_averages_leaves_none_for_the_training(reshard: bool, tmp_path: Path) -> None:
+    """No checkpoint comes in between, for which parameters would be given up in any case."""
+    given = training.recipe(
+        {"name": "fsdp", "reshard_after_forward": reshard},
+        model={"name": "custom", "target": f"{__name__}:scaled"},
+        ema_decay=0.5,
+        checkpoint_every=2,
+    )
+    trained = training.train(given, 2, tmp_path)
+    weights, losses = training.alone(given, 20)
+    torch.testing.assert_close(trained.whole, weights, **training.CLOSE)
+    assert trained.losses() == pytest.approx(losses, rel=1e-5)
 
 
 def test_resumed_it_ends_with_the_same_bits(tmp_path: Path) -> None:
