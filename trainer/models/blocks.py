@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
 
 from torch import nn
 
@@ -12,10 +13,12 @@ def blocks(model: nn.Module) -> list[Named]:
     """Return modules with parameters, none inside another, by name: the layers of containers, whole where composed.
 
     The layers of a `Sequential` are blocks; so is a residual block, because only its own forward knows the order
-    inside. Parameters that several blocks share stay with the model.
+    inside. Parameters that several blocks share, or one and the model, stay with the model.
     """
     found = list(_below("", model))
-    users = Counter(id(parameter) for _, block in found for parameter in set(block.parameters()))
+    within = {module for _, block in found for module in block.modules()}
+    others = [set(module.parameters(recurse=False)) for module in model.modules() if module not in within]
+    users = Counter(map(id, chain(*(set(block.parameters()) for _, block in found), *others)))
     return [each for each in found if all(users[id(parameter)] == 1 for parameter in each[1].parameters())]
 
 

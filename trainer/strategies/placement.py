@@ -70,7 +70,23 @@ def place(
             f"the model has {len(layers)} layers, too few for {stages} {what}: take fewer devices or a deeper model"
         )
     sizes = [parameter_bytes(layer) for _, layer in layers] if balance == "bytes" else _times(layers, sample)
-    return [[layers[i] for i in each] for each in balanced(sizes, stages)]
+    placed: list[Layers] = [[layers[i] for i in each] for each in balanced(sizes, stages)]
+    _refuse_shared(placed, what)
+    return placed
+
+
+def _refuse_shared(placed: Sequence[Layers], what: str) -> None:
+    """Raise RecipeError for a parameter of layers in two stages: each would train a copy of its own."""
+    seen: dict[nn.Parameter, tuple[int, str]] = {}
+    for number, layers in enumerate(placed):
+        for prefix, layer in layers:
+            for name, parameter in layer.named_parameters(prefix):
+                stage, first = seen.setdefault(parameter, (number, name))
+                if stage != number:
+                    raise RecipeError(
+                        f"{first} and {name} are one parameter, but would lie on different {what}: give each layer its "
+                        "own, or take strategy: ddp or fsdp"
+                    )
 
 
 def _times(layers: Layers, sample: Sequence[int]) -> list[int]:

@@ -69,13 +69,18 @@ def _is_pair(chain: Sequence[Named], ranks: int) -> bool:
 
 def plan_of(model: nn.Module, ranks: int) -> dict[str, TensorSplit]:
     """Plan how a model's linear layers are split."""
-    linear = {name: module for name, module in model.named_modules() if isinstance(module, nn.Linear)}
-    users = Counter(id(module.weight) for module in linear.values())
-    shared = {name for name, module in linear.items() if users[id(module.weight)] > 1}
+    modules = dict(model.named_modules(remove_duplicate=False))
+    # Not linear ones alone: an embedding's weights may be the last layer's too, and a layer may be there twice.
+    users = Counter(id(value) for module in modules.values() for value in _own(module))
+    shared = {name for name, module in modules.items() if any(users[id(each)] > 1 for each in _own(module))}
     found: dict[str, TensorSplit] = {}
     for chain in _chains(model):
         found |= plan(chain, ranks, shared)
     return found
+
+
+def _own(module: nn.Module) -> list[nn.Parameter]:
+    return list(module.parameters(recurse=False))
 
 
 def _chains(model: nn.Module) -> Iterator[list[Named]]:

@@ -21,3 +21,9 @@ def test_shared_parameters_stay_with_the_model() -> None:
     model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2), nn.Linear(2, 2))
     model[0].weight = model[2].weight
     assert names(model) == ["1"]
+
+
+def test_a_parameter_that_the_model_uses_too_stays_with_it() -> None:
+    model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    model.register_parameter("again", model[0].weight)
+    assert names(model) == ["1"]

@@ -91,3 +91,14 @@ def test_activations_have_the_shapes_and_types_of_the_real_ones(autocast: bool, 
     assert {each.dtype for each in found} == {dtype}
     assert {each.device.type for each in found} == {"meta"}
     assert torch.equal(before, model[0][1].running_mean)  # type: ignore[index, union-attr, arg-type]
+
+
+def test_a_parameter_of_two_stages_is_refused() -> None:
+    first, second = nn.Linear(4, 4), nn.Linear(4, 4)
+    second.weight = first.weight
+    model = nn.Sequential(first, nn.Tanh(), second, nn.Linear(4, 2))
+    with pytest.raises(
+        RecipeError, match=r"0.weight and 2.weight are one parameter, but would lie on different stages"
+    ):
+        place(model, 3, what="stages")
+    assert len(place(nn.Sequential(first, second, nn.Linear(4, 64)), 2, what="stages")) == 2

@@ -44,6 +44,16 @@ def test_shared_weights_stay_whole() -> None:
     assert plan_of(model, 2) == {"2": "gathered columns"}
 
 
+def test_weights_that_no_other_linear_layer_shares_stay_whole_too() -> None:
+    layer = nn.Linear(4, 4)
+    model = nn.ModuleDict({"words": nn.Embedding(4, 4), "out": layer})
+    layer.weight = model["words"].weight
+    assert plan_of(model, 2) == {}
+    assert plan_of(nn.Sequential(nn.Sequential(nn.Linear(4, 4)), *[nn.Sequential(nn.Linear(4, 4))] * 2), 2) == {
+        "0.0": "gathered columns"
+    }
+
+
 def test_pieces_drop_what_the_whole_would() -> None:
     samples = torch.randn(5, 8)
     torch.manual_seed(0)
