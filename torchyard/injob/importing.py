@@ -31,39 +31,67 @@ class _Finder(importlib.abc.MetaPathFinder):
             find = getattr(finder, "find_spec", None)
             spec: ModuleSpec | None = None if finder is self or find is None else find(fullname, path, target)
             if spec is not None:
-                _add(spec, call)
+                if hasattr(spec.loader, "exec_module"):
+                    spec.loader = _Loader(spec.loader, call)  # type: ignore[assignment]
                 return spec
         return None
 
 
-def _add(spec: ModuleSpec, call: Then) -> None:
-    loader = spec.loader
-    execute = getattr(loader, "exec_module", None)
-    if execute is None:
-        return
+class _Loader:
+    """A loader of others, for one import: theirs may be shared by all modules of a zip file."""
 
-    def exec_module(module: ModuleType) -> None:
-        execute(module)
-        _do(call, module)
+    def __init__(self, loader: Any, call: Then) -> None:
+        self._loader = loader
+        self._call = call
 
-    # Of this loader object alone: each module that is found has one of its own.
-    loader.exec_module = exec_module  # type: ignore[union-attr,method-assign]
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)
+
+    def exec_module(self, module: Any) -> None:
+        module.__spec__.loader = module.__loader__ = self._loader
+        self._loader.exec_module(module)
+        _do(self._call, module)
 
 
-def _do(call: Then, module: ModuleType) -> None:
+def _do(call: Then, module: Any) -> None:
     try:
         call(module)
     except Exception as error:  # noqa: BLE001 (the framework must not fail for want of us)
         place.say("no checkpoints and metrics of %s: %s: %s" % (module.__name__, type(error).__name__, error))
 
 
+def _is_loading(name: str) -> bool:
+    """Return whether a module is being imported, as one is whose own import has led to ours."""
+    return bool(getattr(getattr(sys.modules.get(name), "__spec__", None), "_initializing", False))
+
+
+def _once_loaded(name: str, call: Then) -> None:
+    """Make the call when the import of a module has come to its end: no finder is asked any more.
+
+    Its package may be replaced meanwhile, which transformers does with itself; the spec is not.
+    """
+    spec: Any = sys.modules[name].__spec__
+    kind: Any = type(spec)
+
+    def __setattr__(self: Any, attribute: str, value: Any) -> None:  # noqa: N807 (it becomes a method)
+        kind.__setattr__(self, attribute, value)
+        if attribute == "_initializing" and not value:
+            self.__class__ = kind
+            if name in sys.modules:  # it has not failed
+                _do(call, sys.modules[name])
+
+    spec.__class__ = type(kind.__name__, (kind,), {"__setattr__": __setattr__, "__module__": kind.__module__})
+
+
 def after(calls: Mapping[str, Then]) -> None:
     """Have each call be made with its module: now if that is imported, else as soon as it is."""
     for name, call in calls.items():
-        module = sys.modules.get(name)
-        if module is not None:
-            _do(call, module)
-    later = {name: call for name, call in calls.items() if name not in sys.modules}
+        if _is_loading(name):
+            _once_loaded(name, call)
+        elif name in sys.modules:
+            _do(call, sys.modules[name])
+    # One that is being imported may fail, and be tried again.
+    later = {name: call for name, call in calls.items() if name not in sys.modules or _is_loading(name)}
     # A forked process has the finder of the one that it was forked from: two would ask each other without end.
     sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__module__ != __name__]
     if later:

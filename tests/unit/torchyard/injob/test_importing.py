@@ -3,6 +3,7 @@
 import importlib
 import importlib.util
 import sys
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -21,7 +22,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
     yield "some_framework.inner"
-    for name in ("some_framework", "some_framework.inner"):
+    for name in ("some_framework", "some_framework.inner", "some_framework.backend"):
         sys.modules.pop(name, None)
 
 
@@ -64,3 +65,42 @@ def test_a_forked_process_that_asks_again_has_it_done_once(package: str) -> None
     assert not seen
     assert importlib.import_module(package) is seen[0]
     assert len(seen) == 1
+
+
+def test_it_is_done_when_a_module_is_whole_whose_import_led_to_asking(package: str, tmp_path: Path) -> None:
+    """As that of transformers or accelerate does, which import torch, where a script has not done so before."""
+    (tmp_path / "some_framework" / "inner.py").write_text(
+        "import sys\nfrom some_framework import backend\n"
+        "sys.modules['some_framework'] = backend\nmade = ['by itself']\n"
+    )
+    (tmp_path / "some_framework" / "backend.py").touch()
+    importing.after({"some_framework.backend": lambda module: importing.after({package: _add})})
+    assert importlib.import_module(package).made == ["by itself", "by us"]
+
+
+def test_an_import_that_fails_may_be_tried_again(package: str, tmp_path: Path) -> None:
+    seen: list[ModuleType] = []
+    inner = tmp_path / "some_framework" / "inner.py"
+    inner.write_text("from some_framework import backend\nraise ImportError\n")
+    (tmp_path / "some_framework" / "backend.py").touch()
+    importing.after({"some_framework.backend": lambda module: importing.after({package: seen.append})})
+    with pytest.raises(ImportError):
+        importlib.import_module(package)
+    assert not seen
+    inner.write_text("made = 1\n")
+    importlib.invalidate_caches()
+    assert importlib.import_module(package) is seen[0]
+
+
+def test_other_modules_of_a_zip_file_are_left_alone(
+    package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with zipfile.ZipFile(tmp_path / "zipped.zip", "w") as file:
+        for name in ("__init__", "inner", "backend"):
+            file.writestr(f"some_framework/{name}.py", "made = []\n")
+    monkeypatch.syspath_prepend(tmp_path / "zipped.zip")
+    importing.after({package: _add})
+    assert importlib.import_module(package).made == ["by us"]
+    other = importlib.import_module("some_framework.backend")
+    assert other.made == []
+    assert other.__loader__ is sys.modules[package].__loader__
