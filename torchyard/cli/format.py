@@ -94,11 +94,14 @@ def _range(member: Member) -> str:
 
 
 def progress(job: Job, *, source: bool = False) -> str:
-    """``120/500 (24%)`` and what is left; with `source`, that it was read from what the job prints."""
+    """``120/500 (24%)`` and what is left; with `source`, that it was read from what the job prints.
+
+    A total that has been passed is none.
+    """
     if job.progress is None:
         return ""
     step, total, eta = job.progress.step, job.progress.total_steps, job.progress.eta_s
-    if not total:
+    if not total or step > total:
         return f"step {step:,}"
     left = f" {format_duration(eta)} left" if eta else ""
     printed = ", as printed" if source and job.progress.source == ProgressSource.PRINTED else ""

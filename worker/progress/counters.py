@@ -25,9 +25,17 @@ _KERAS: Final = re.compile(r"^\s*(\d+)/(\d+)\s+(?:━|\[[=>.]|- \d+s - \d+[mu]?s
 #: ``Training ━━━━━━━━ 45/100 0:00:10`` and ``Training ━━━━━╸━━━  45% 0:00:10``
 _RICH: Final = re.compile(r"^(.*?)\s*[━╸╺]{5}[━╸╺\s]*(?:\s(\d+)/(\d+)|(\d{1,3})%)")
 _OF: Final = r"\s*(?:/|of|out of)\s*"
-_EPOCH: Final = re.compile(rf"\bepochs?\b\s*[:#=]?\s*[\[(]?\s*(\d+)(?:{_OF}(\d+))?(?![\d.]*[\d%])", re.IGNORECASE)
+#: ``5000`` and ``5,000``.
+_WHOLE: Final = r"\d{1,3}(?:,\d{3})+|\d+"
+#: What follows is no more of the number.
+_END: Final = r"(?![\d.,]*\d)"
+_EPOCH: Final = re.compile(
+    rf"\bepochs?\b\s*[:#=]?\s*[\[(]?\s*({_WHOLE})(?:{_OF}({_WHOLE}))?{_END}(?![\d.]*%)", re.IGNORECASE
+)
 _STEP: Final = re.compile(
-    rf"\b(global[_ ]?step|step|iter|iteration|it|batch|update)s?\b\s*[:#=]?\s*[\[(]?\s*(\d+){_OF}(\d+)", re.IGNORECASE
+    r"\b(global[_ ]?step|step|iter|iteration|it|batch|update)s?\b\s*[:#=]?\s*[\[(]?\s*"
+    rf"({_WHOLE}){_OF}({_WHOLE}){_END}",
+    re.IGNORECASE,
 )
 #: Beside an epoch: ``Epoch: [0][  10/5005]``, ``Train Epoch: 1 [640/60000 (1%)]``
 _BRACKET: Final = re.compile(r"\[\s*(\d+)/(\d+)\b")
@@ -43,7 +51,9 @@ class CounterKind(Enum):
 
 
 class Counter(NamedTuple):
-    """A counter with its place; `total` is None for an epoch without one, `label` tells loops apart."""
+    """A counter with its place, which may be past its total: then that is none. `total` is None for an epoch without
+    one, `label` tells loops apart.
+    """
 
     kind: CounterKind
     label: str
@@ -57,15 +67,15 @@ def counters(line: str) -> list[Counter]:
         return []
     text = _ANSI.sub("", line)
     epoch = next(_epochs(text), None)
-    loop = next((each for each in _loops(text, bracket=epoch is not None) if each.place <= (each.total or 0)), None)
+    loop = next(_loops(text, bracket=epoch is not None), None)
     return [each for each in (epoch, loop) if each is not None]
 
 
 def _epochs(text: str) -> Iterator[Counter]:
     for found in _EPOCH.finditer(text):
-        total = int(found[2]) if found[2] else None
-        if total is None or 0 < total >= int(found[1]):
-            yield Counter(CounterKind.EPOCH, "epoch", int(found[1]), total)
+        total = _whole(found[2]) if found[2] else None
+        if total != 0:
+            yield Counter(CounterKind.EPOCH, "epoch", _whole(found[1]), total)
 
 
 def _loops(text: str, *, bracket: bool) -> Iterator[Counter]:
@@ -79,7 +89,7 @@ def _loops(text: str, *, bracket: bool) -> Iterator[Counter]:
     elif (found := _RICH.match(text)) and _PREPARATION.match(found[1]) is None:
         yield _loop(found[1], int(found[2] or found[4]), int(found[3] or 100))
     elif found := _STEP.search(text):
-        yield _loop(found[1], int(found[2]), int(found[3]))
+        yield _loop(found[1], _whole(found[2]), _whole(found[3]))
     elif bracket and (found := _BRACKET.search(text)):
         yield _loop("", int(found[1]), int(found[2]))
 
@@ -87,6 +97,10 @@ def _loops(text: str, *, bracket: bool) -> Iterator[Counter]:
 def _loop(label: str, place: int, total: int) -> Counter:
     """Return the counter of a loop; numbers in its label change while it is the same loop."""
     return Counter(CounterKind.LOOP, re.sub(r"[\d.]+", "", label).strip(" :|").lower(), place, total)
+
+
+def _whole(text: str) -> int:
+    return int(text.replace(",", ""))
 
 
 def _number(text: str) -> int:

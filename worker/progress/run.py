@@ -34,6 +34,8 @@ class _Loop:
     total: int
     #: It is one of several: it has begun again, or is a part of an epoch.
     repeats: bool = False
+    #: It went on behind its total, which so is none.
+    passed: bool = False
     #: Numbers of the counters that were its first, and that changed it last.
     first: int = 0
     changed: int = 0
@@ -74,6 +76,10 @@ class ProgressParser:
         return self._last
 
     def _take_epoch(self, counter: Counter) -> None:
+        if counter.place > (counter.total or self._epochs or counter.place):
+            # Past a total that was believed; another one may be no number of epochs at all.
+            self._epochs = None if counter.total in {None, self._epochs} else self._epochs
+            return
         if counter.total is not None:
             self._epochs = counter.total
         if counter.place == 0:
@@ -87,7 +93,9 @@ class ProgressParser:
     def _take_loop(self, counter: Counter) -> None:
         total = counter.total or 0
         key = (counter.label, total)
-        if total < 1 or (key not in self._loops and len(self._loops) >= MAX_LOOPS):
+        if key in self._loops and counter.place > total:
+            self._loops[key].passed = True
+        if not 0 < total >= counter.place or (key not in self._loops and len(self._loops) >= MAX_LOOPS):
             return
         if key not in self._loops:
             in_epoch = self._epoch is not None
@@ -104,15 +112,16 @@ class ProgressParser:
         inner = self._loops.get(self._inner) if self._inner else None
         if inner is None and self._loops:
             inner = max(self._loops.values(), key=lambda loop: loop.total)
-            inner = _Loop(inner.label, 0, inner.total)
-        if inner is None:
+            inner = _Loop(inner.label, 0, inner.total, passed=inner.passed)
+        if inner is None or inner.passed:
             return min(done, epochs), epochs
         return min(done * inner.total + inner.place, epochs * inner.total), epochs * inner.total
 
     def _of_loops(self) -> tuple[int, int] | None:
         """Return where the outermost loop is that can be the run."""
         again = max((loop for loop in self._loops.values() if loop.repeats), key=_changed, default=None)
-        once = [loop for loop in self._loops.values() if not loop.repeats and (not again or _is_around(loop, again))]
+        ways = [loop for loop in self._loops.values() if not loop.repeats and not loop.passed]
+        once = [loop for loop in ways if not again or _is_around(loop, again)]
         # Nested bars: the outer one was there first and stands still while the inner one moves.
         outer = next((loop for loop in once if loop.place < loop.total), max(once, key=_changed, default=None))
         return None if outer is None else (outer.place, outer.total)

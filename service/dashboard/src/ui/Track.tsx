@@ -11,11 +11,17 @@ interface Progress {
   eta_s: number | null;
 }
 
+/** The part that is done; null where no total is known, or it has been passed and so is none. */
+function shareOf({ step, total_steps: total }: Progress): number | null {
+  return total === null || total === 0 || step > total ? null : step / total;
+}
+
 /** Progress as a track: sleepers ahead, rail laid behind. */
 export function Track({ progress, moving }: { progress: Progress; moving: boolean }) {
-  const { source, step, total_steps: total, eta_s: eta } = progress;
+  const { source, step } = progress;
+  const share = shareOf(progress);
+  const eta = share === null ? null : progress.eta_s;
   const [at, left] = [number(step), eta === null ? "" : duration(eta)];
-  const share = total === null || total === 0 ? null : Math.min(1, step / total);
   return (
     <div className="track-cell">
       <div

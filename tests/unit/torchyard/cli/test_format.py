@@ -59,6 +59,7 @@ def test_progress_names_steps_share_and_rest() -> None:
     assert shown.progress(job()) == ""
     assert shown.progress(job(progress=Progress(step=1200, total_steps=None, eta_s=None))) == "step 1,200"
     assert shown.progress(job(progress=Progress(step=50, total_steps=200, eta_s=60.0))) == "50/200 (25%) 1m left"
+    assert shown.progress(job(progress=Progress(step=19, total_steps=2, eta_s=0.0))) == "step 19"
     printed = Progress(source=ProgressSource.PRINTED, step=50, total_steps=200, eta_s=None)
     assert shown.progress(job(progress=printed), source=True) == "50/200 (25%), as printed"
 

@@ -90,6 +90,17 @@ def test_epochs_without_a_total_need_the_command_line() -> None:
     assert after(lines, epochs=10) == (300, 6000)
 
 
+def test_a_total_that_is_passed_is_none() -> None:
+    steps = ["step 1 of 2", "step 2 of 2", "step 3 of 2"]
+    assert after(steps[:2]) == (2, 2)
+    assert after(steps) is None
+    assert after(["epoch 1/9", *steps, "epoch 2/9"]) == (1, 9)
+    assert after(["epoch 1/2", "epoch 2/2", "epoch 3/2"]) is None
+    assert after(["epoch 2", "epoch 19"], epochs=2) is None
+    # A date, say, or a counter of something else.
+    assert after(["step 19 of 2", "epoch 1/4", "epoch 2026/11", "epoch 2/4"]) == (1, 4)
+
+
 def test_each_change_of_what_is_counted_begins_a_phase() -> None:
     parser = ProgressParser()
     found: list[RunProgress | None] = []
