@@ -1,7 +1,7 @@
 """Loading: batches of a sampler on the device."""
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -45,7 +45,7 @@ def load(
         dataset,
         batch_sampler=sampler,
         num_workers=recipe.num_workers,
-        collate_fn=_collation(dataset),
+        collate_fn=_batched,
         pin_memory=device.type == "cuda",
         worker_init_fn=shield_from_sigterm if recipe.num_workers else None,
         generator=torch.Generator().manual_seed(derive(recipe.seed, "loader", *stream)),
@@ -98,9 +98,6 @@ def padded(pair: Pair, size: int) -> Pair:
     return torch.cat([inputs, inputs[repeat]]), torch.cat([targets, targets[repeat]])
 
 
-def _collation(dataset: Dataset[Any]) -> Callable[[Any], Any]:
-    return _as_it_is if hasattr(dataset, "__getitems__") else default_collate
-
-
-def _as_it_is(batch: Any) -> Any:
-    return batch
+def _batched(fetched: Any) -> Any:
+    """Make a batch of a list of samples; `TensorData` answers one as it is, where a set of torch's own does not."""
+    return default_collate(fetched) if isinstance(fetched, list) else fetched

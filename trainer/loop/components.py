@@ -8,7 +8,7 @@ from trainer.data import DATA, DataSets
 from trainer.data.sampler import TrainSampler
 from trainer.distributed.world import World
 from trainer.loop.metrics_window import CorrectCounter
-from trainer.models import MODELS
+from trainer.models import MODELS, check_model
 from trainer.numerics import compute
 from trainer.optimization.ema import MovingAverage
 from trainer.optimization.objective import objective_for
@@ -38,7 +38,10 @@ def build(recipe: Recipe, world: World) -> Components:
     """Make the components; weights are the same on all ranks, later chance is each rank's own."""
     compute.switch(recipe)
     strategy = STRATEGIES[recipe.strategy.name](recipe.strategy, world)
+    # Data of the job's own may be split by chance: as one on all ranks, and in a run that goes on.
+    randomness.seed_all(randomness.derive(recipe.seed, "data"))
     data = DATA[recipe.data.name](recipe.data)
+    check_model(recipe, data.shape)
     sampler = _sampler(recipe, strategy, len(data.train))  # type: ignore[arg-type]
     randomness.seed_all(recipe.seed)
     model = compute.shaped(MODELS[recipe.model.name](recipe.model, data.shape), recipe)

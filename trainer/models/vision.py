@@ -15,7 +15,6 @@ from torch import Tensor, nn
 from torchyard.recipe.models import AlexNet, DeepLabV3Resnet101, Resnet, Vgg16
 from trainer.data import Shape, downloads
 from trainer.data.downloads import DownloadSource
-from trainer.exceptions import RecipeError
 
 _RESNETS = {18: "resnet18", 34: "resnet34", 50: "resnet50", 101: "resnet101"}
 
@@ -50,8 +49,6 @@ def deeplabv3_resnet101(options: DeepLabV3Resnet101, shape: Shape) -> nn.Module:
 def _image_model(name: str, options: Any, shape: Shape, **given: Any) -> nn.Module:
     from torchvision import models
 
-    if shape.kind != "classification" or len(shape.sample) != 3 or shape.sample[0] != 3:
-        raise RecipeError(f"model {options.name} needs images of 3 channels, but a sample has shape {shape.sample}")
     model: nn.Module = models.get_model(name, weights=None, num_classes=shape.classes, **given)
     if options.weights == "imagenet":
         _fill(model, _imagenet(name))

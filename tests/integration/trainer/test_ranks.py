@@ -10,13 +10,16 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from torch.utils.data import Subset, TensorDataset, random_split
 
 from tests.support import ranks, training, wait
 from tests.support.attempt import AttemptFolder
 from torchyard.recipe import Recipe
 from trainer.command import main
+from trainer.data import DataSets, Shape
 from trainer.distributed.process_group import joined
 from trainer.loop.components import build
+from trainer.loop.training import Training
 from trainer.run import run
 
 #: Neither the training nor the validation samples divide by two ranks or by the batch.
@@ -108,6 +111,29 @@ def test_reports_by_the_clock_miss_no_step_on_any_rank(tmp_path: Path) -> None:
         assert loss == pytest.approx(mean, rel=1e-5)
         begun = step
     assert min(found) == 1
+
+
+def split_by_chance() -> DataSets:
+    samples = TensorDataset(torch.arange(20.0).view(20, 1), torch.zeros(20, dtype=torch.long))
+    train, validation = random_split(samples, [15, 5])
+    return DataSets(train=train, validation=validation, shape=Shape(sample=(1,), classes=2))
+
+
+def split(given: dict[str, Any]) -> tuple[list[int], float]:
+    recipe = Recipe.model_validate(given)
+    torch.rand(int(os.environ["RANK"]))
+    with joined(recipe.strategy) as world:
+        components = build(recipe, world)
+        Training(components).run()
+        assert isinstance(components.data.train, Subset)
+        return list(components.data.train.indices), float(torch.rand(()))
+
+
+def test_data_that_are_split_by_chance_are_one_set_on_all_ranks_and_in_every_run() -> None:
+    given = {**UNEVEN, "data": {"name": "custom", "target": f"{__name__}:split_by_chance"}, "epochs": 1}
+    (first, drawn_first), (second, drawn_second) = ranks.run(split, 2, given)
+    assert first == second == ranks.run(split, 1, given)[0][0]
+    assert drawn_first != drawn_second
 
 
 def test_each_rank_has_a_random_stream_of_its_own() -> None:

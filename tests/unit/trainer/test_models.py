@@ -11,7 +11,7 @@ from torchyard.recipe import Recipe
 from torchyard.recipe.models import ModelOptions
 from trainer.data import Shape
 from trainer.exceptions import DownloadError, RecipeError
-from trainer.models import MODELS, vision
+from trainer.models import MODELS, check_model, vision
 from trainer.models.layers import as_layers
 
 
@@ -114,10 +114,21 @@ def test_the_tiny_vgg_has_vggs_names() -> None:
     assert {name.split(".")[0] for name in model.state_dict()} == {name.split(".")[0] for name in large.state_dict()}
 
 
-@pytest.mark.parametrize("sample", [(1, 28, 28), (9,)])
-def test_images_without_colours_are_refused(sample: tuple[int, ...]) -> None:
-    with pytest.raises(RecipeError, match="model resnet needs images of 3 channels"):
-        made("resnet", Shape(sample=sample, classes=10))
+@pytest.mark.parametrize(
+    ("name", "shape", "reason"),
+    [
+        ("resnet", Shape(sample=(1, 28, 28), classes=10), "model resnet needs images of 3 channels"),
+        ("digits_cnn", Shape(sample=(9,), classes=10), r"model digits_cnn needs images of .* but data.shape is \[9\]"),
+        ("mlp", Shape(sample=(3, 8, 8), classes=4, kind="segmentation"), "model mlp answers one class for each sample"),
+        ("tiny_segmenter", Shape(sample=(3, 8, 8), classes=4), "model tiny_segmenter answers one class for each pixel"),
+    ],
+)
+def test_data_that_a_model_does_not_take_are_refused(name: str, shape: Shape, reason: str) -> None:
+    """Of a job's own data the spec's check knows nothing."""
+    recipe = Recipe.model_validate({"model": name, "data": {"name": "custom", "target": "a:b"}})
+    with pytest.raises(RecipeError, match=reason):
+        check_model(recipe, shape)
+    check_model(recipe.model_copy(update={"model": options("custom", target="a:b")}), shape)
 
 
 def small_resnet(**given: Any) -> torchvision.models.ResNet:

@@ -2,10 +2,10 @@ from typing import Any
 
 import pytest
 import torch
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import DataLoader, Subset, TensorDataset
 
 from torchyard.recipe import Recipe
-from trainer.data import loading
+from trainer.data import TensorData, loading
 
 
 @pytest.mark.parametrize(("device", "pinned"), [("cuda", True), ("cpu", False)])
@@ -22,3 +22,16 @@ def test_what_goes_to_a_gpu_is_pinned(device: str, pinned: bool, monkeypatch: py
     data = TensorDataset(torch.zeros(4, 2), torch.zeros(4))
     loading.load(data, [[0, 1], [2, 3]], Recipe(), torch.device(device), ("train",))  # type: ignore[arg-type]
     assert [each.pin_memory for each in made] == [pinned]
+
+
+def test_samples_are_batched_of_sets_that_fetch_many_at_once() -> None:
+    """As torch's `Subset` does, which `random_split` answers: a list of samples, where ours answer a batch."""
+    samples, targets = torch.arange(8.0).view(4, 2), torch.arange(4)
+    for data in (
+        TensorData(samples, targets),
+        TensorDataset(samples, targets),
+        Subset(TensorDataset(samples, targets), [3, 2, 1, 0]),
+    ):
+        indices = [[0, 2], [1, 3]] if not isinstance(data, Subset) else [[3, 1], [2, 0]]
+        pairs = loading.load(data, indices, Recipe(), torch.device("cpu"), ("train",))  # type: ignore[arg-type]
+        assert [pair[1].tolist() for pair in pairs] == [[0, 2], [1, 3]]
