@@ -12,6 +12,7 @@ from torch.utils.data import DataLoader, Dataset, Sampler, default_collate
 
 from torchyard.recipe import Recipe
 from trainer.data.signals import shield_from_sigterm
+from trainer.exceptions import RecipeError
 from trainer.randomness import derive
 
 #: Inputs (N, …) and targets (N, …) on the device.
@@ -99,5 +100,14 @@ def padded(pair: Pair, size: int) -> Pair:
 
 
 def _batched(fetched: Any) -> Any:
-    """Make a batch of a list of samples; `TensorData` answers one as it is, where a set of torch's own does not."""
-    return default_collate(fetched) if isinstance(fetched, list) else fetched
+    """Make a batch of a list of samples; `TensorData` answers one as it is, where a set of torch's own does not.
+
+    Raises RecipeError where it is no pair of tensors.
+    """
+    batch = default_collate(fetched) if isinstance(fetched, list) else fetched
+    kinds = [type(each).__name__ for each in batch] if isinstance(batch, (list, tuple)) else [type(batch).__name__]
+    if len(kinds) != 2 or not all(isinstance(each, Tensor) for each in batch):
+        raise RecipeError(
+            f"the data answer {' and '.join(kinds)} for a batch: let a sample be input and target, tensors or numbers"
+        )
+    return batch

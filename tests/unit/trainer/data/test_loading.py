@@ -6,6 +6,7 @@ from torch.utils.data import DataLoader, Subset, TensorDataset
 
 from torchyard.recipe import Recipe
 from trainer.data import TensorData, loading
+from trainer.exceptions import RecipeError
 
 
 @pytest.mark.parametrize(("device", "pinned"), [("cuda", True), ("cpu", False)])
@@ -35,3 +36,18 @@ def test_samples_are_batched_of_sets_that_fetch_many_at_once() -> None:
         indices = [[0, 2], [1, 3]] if not isinstance(data, Subset) else [[3, 1], [2, 0]]
         pairs = loading.load(data, indices, Recipe(), torch.device("cpu"), ("train",))  # type: ignore[arg-type]
         assert [pair[1].tolist() for pair in pairs] == [[0, 2], [1, 3]]
+
+
+@pytest.mark.parametrize(
+    ("samples", "told"),
+    [
+        ([{"image": torch.zeros(2), "label": 1}], "dict"),
+        ([(torch.zeros(2), "cat")], "Tensor and tuple"),
+        ([(torch.zeros(2), 1, 2)], "Tensor and Tensor and Tensor"),
+        ([torch.zeros(2)], "Tensor"),
+    ],
+)
+def test_samples_that_are_no_pair_are_refused_in_words(samples: Any, told: str) -> None:
+    pairs = loading.load(samples, [[0]], Recipe(), torch.device("cpu"), ("train",))  # type: ignore[arg-type]
+    with pytest.raises(RecipeError, match=f"the data answer {told} for a batch: let a sample be"):
+        next(pairs)
