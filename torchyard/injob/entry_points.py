@@ -6,6 +6,8 @@ A script may bring a `torchyard` of its own, and nothing here may keep a framewo
 
 from __future__ import annotations
 
+import importlib.util
+import os
 from typing import Any
 
 #: The file's name beside the package.
@@ -20,6 +22,14 @@ GROUPS = {
 }
 
 
+def _check_ours() -> None:
+    """Raise ImportError if `torchyard` is not what this file belongs to: a script of that name would run once more."""
+    found = importlib.util.find_spec("torchyard")
+    places = found.submodule_search_locations if found is not None else None
+    if not any(os.path.isdir(os.path.join(each, "injob")) for each in places or ()):
+        raise ImportError("torchyard")
+
+
 def lightning_callbacks() -> list[Any]:
     """Callbacks for `lightning.pytorch.Trainer`."""
     return _callbacks("lightning.pytorch")
@@ -32,6 +42,7 @@ def pytorch_lightning_callbacks() -> list[Any]:
 
 def _callbacks(package: str) -> list[Any]:
     try:
+        _check_ours()
         from torchyard.injob import lightning
 
         return lightning.callbacks(package)
@@ -42,6 +53,7 @@ def _callbacks(package: str) -> list[Any]:
 def torch_imported() -> None:
     """Follow those frameworks that look for no extensions themselves, once they are imported."""
     try:
+        _check_ours()
         from torchyard.injob import accelerate, gloo, huggingface, imported, importing, place, start
 
         if place.current() is not None:
@@ -63,6 +75,7 @@ def torch_imported() -> None:
 def mlflow_context() -> Any:
     """A provider of tags for MLflow's runs."""
     try:
+        _check_ours()
         from torchyard.injob import mlflow
 
         return mlflow.RunContext()
