@@ -155,15 +155,35 @@ def _hang(root: nn.Module, name: str, layer: nn.Module) -> None:
 def activations(
     stages: Sequence[Layers], shape: Sequence[int], device: torch.device, autocast: AbstractContextManager[Any]
 ) -> list[Tensor]:
-    """Return meta tensors like what each stage answers to inputs of this shape; nothing is computed."""
+    """Return meta tensors like what each stage answers to inputs of this shape; nothing is computed.
+
+    Raises RecipeError for a layer that does not go from one tensor to another.
+    """
     found = []
     with FakeTensorMode(), torch.no_grad(), autocast:
         values = torch.empty(*shape, device=device)
         for layers in stages:
-            for _, layer in layers:
-                values = _imagined(layer, values)
+            for name, layer in layers:
+                values = _passed(name, layer, values)
             found.append((values.shape, values.dtype))
     return [torch.empty(shape, dtype=dtype, device="meta") for shape, dtype in found]
+
+
+def _passed(name: str, layer: nn.Module, values: Tensor) -> Tensor:
+    try:
+        answer: Any = _imagined(layer, values)
+    except (RuntimeError, TypeError, ValueError) as error:
+        taken = f"{values.dtype} of shape {list(values.shape)}".removeprefix("torch.")
+        raise RecipeError(
+            f"the model's layer {name} does not take what comes to it, {taken}: {error}: a pipeline passes one tensor "
+            "from layer to layer, of floats at first: take strategy: ddp or fsdp"
+        ) from error
+    if not isinstance(answer, Tensor):
+        raise RecipeError(
+            f"the model's layer {name} answers {type(answer).__name__}, where a pipeline passes one tensor on: take "
+            "strategy: ddp or fsdp"
+        )
+    return answer
 
 
 def _imagined(layer: nn.Module, values: Tensor) -> Tensor:

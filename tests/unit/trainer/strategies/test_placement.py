@@ -5,7 +5,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch import nn
+from torch import Tensor, nn
 
 from trainer.exceptions import RecipeError
 from trainer.strategies.placement import StageModule, activations, balanced, parameter_bytes, place
@@ -102,3 +102,22 @@ def test_a_parameter_of_two_stages_is_refused() -> None:
     ):
         place(model, 3, what="stages")
     assert len(place(nn.Sequential(first, second, nn.Linear(4, 64)), 2, what="stages")) == 2
+
+
+class Named(nn.Module):
+    def forward(self, values: Tensor) -> dict[str, Tensor]:
+        return {"out": values}
+
+
+@pytest.mark.parametrize(
+    ("layers", "reason"),
+    [
+        ([nn.Embedding(4, 4), nn.Linear(4, 4)], r"layer 0 does not take what comes to it, float32 of shape \[2, 8\]: "),
+        ([nn.Linear(8, 4), nn.Linear(5, 4)], r"layer 1 does not take what comes to it, float32 of shape \[2, 4\]: "),
+        ([nn.Linear(8, 4), Named()], "layer 1 answers dict, where a pipeline passes one tensor on"),
+    ],
+)
+def test_a_layer_that_a_pipeline_cannot_pass_is_named(layers: list[nn.Module], reason: str) -> None:
+    stages = place(nn.Sequential(*layers), 2, what="stages")
+    with pytest.raises(RecipeError, match=reason):
+        activations(stages, (2, 8), torch.device("cpu"), nullcontext())
