@@ -8,6 +8,7 @@ the attempt resumes from.
 from __future__ import annotations
 
 import functools
+import importlib
 import os
 import re
 import time
@@ -16,6 +17,8 @@ from typing import Any
 
 from torchyard.injob import adoption, control, layout, metrics, notes, place
 
+#: The callback's class.
+CALLBACK = "TorchYardCallback"
 #: What tells that a folder is a checkpoint of the Trainer.
 TRAINER_STATE = "trainer_state.json"
 #: What the Trainer replaces in names that it gives to MLflow, which get no prefix.
@@ -26,9 +29,18 @@ _SIGN_S = 30.0
 
 def follow_trainer(module: Any) -> None:
     """Called with ``transformers.trainer`` once that is imported."""
-    callback = type("TorchYardCallback", (TrainerHooks, module.TrainerCallback), {"__module__": __name__})
-    module.DEFAULT_CALLBACKS.append(callback)
+    # One of this module, since a Trainer may be pickled with it, for a process that is spawned say.
+    globals()[CALLBACK] = type(CALLBACK, (TrainerHooks, module.TrainerCallback), {"__module__": __name__})
+    module.DEFAULT_CALLBACKS.append(globals()[CALLBACK])
     module.Trainer.train = _resuming(module.Trainer.train)
+
+
+def __getattr__(name: str) -> Any:
+    if name == CALLBACK:
+        importlib.import_module("transformers.trainer")  # after which it is here
+    if name in globals():
+        return globals()[name]
+    raise AttributeError("module %r has no attribute %r" % (__name__, name))
 
 
 class TrainerHooks:

@@ -1,8 +1,10 @@
 """The Trainer's callback, called as the Trainer does."""
 
 import os
+import pickle
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -35,3 +37,19 @@ def test_the_room_for_the_next_checkpoint_is_judged_by_the_last(
     assert agreement is not None
     assert agreement.cadence is not None
     assert "takes twice 1 MiB" in (agreement.cadence.lacks_room(agreement._attempt) or "")
+
+
+def test_a_trainer_is_pickled_with_the_callback(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also for a process that has not imported transformers yet; this module of it stands for the real one."""
+    module: Any = ModuleType("transformers.trainer")
+    module.TrainerCallback, module.DEFAULT_CALLBACKS = type("TrainerCallback", (), {}), []
+    module.Trainer = type("Trainer", (), {"train": lambda _: None})
+    monkeypatch.setitem(vars(huggingface), "TorchYardCallback", None)
+    huggingface.follow_trainer(module)
+    pickled = pickle.dumps(module.DEFAULT_CALLBACKS[0]())
+    monkeypatch.delitem(vars(huggingface), "TorchYardCallback")
+    found = {"transformers.trainer": module}
+    importing = SimpleNamespace(import_module=lambda name: huggingface.follow_trainer(found[name]))
+    monkeypatch.setattr(huggingface, "importlib", importing)
+    assert isinstance(pickle.loads(pickled), module.TrainerCallback)
+    assert not hasattr(huggingface, "Other")
