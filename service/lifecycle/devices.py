@@ -1,14 +1,16 @@
-"""Giving devices to attempts, and back.
+"""Allocations: giving devices to an attempt, and taking them back.
 
-A device that an attempt has alone is guarded by a partial unique index over live allocations. Of one that attempts
-share, `DeviceUse` counts the memory that is given out, and its check refuses more than there is; who takes a device
-alone takes all of its memory there, so the two kinds exclude each other.
+`usable` reads the devices of a decision, `take` gives them to an attempt, `release` frees them; the caller owns the
+transaction and rolls it back after a `Conflict`. An attempt has a device alone or shares it by memory, and the database
+holds both: of a device that one attempt has alone no second allocation can be live (a partial unique index), and
+`DeviceUse.used`, the memory that is given out, is never more than `DeviceUse.capacity` (a check). Who has a device
+alone has all of its memory, so the two kinds exclude each other.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from sqlalchemy import Connection, Select, Table, Update, bindparam, insert, select, update
+from sqlalchemy import Connection, Select, Table, bindparam, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from service.db import upsert
@@ -19,8 +21,11 @@ from service.lifecycle.exceptions import Conflict
 from service.scheduler.model.nodes import Placement
 from torchyard.ids import AttemptId
 
+#: Devices by node.
 Given = Mapping[str, Sequence[DeviceRecord]]
 
+# Built once, over the tables: to build a statement over a mapped class costs more than to run it.
+_USE, _ALLOCATIONS = cast("Table", DeviceUse.__table__), cast("Table", Allocation.__table__)
 _NODE = select(Node.draining, Node.unreachable).where(Node.name == bindparam("node"))
 _USABLE: Select[Any] = select(Device.__table__).where(
     Device.node == bindparam("node"),
@@ -28,6 +33,20 @@ _USABLE: Select[Any] = select(Device.__table__).where(
     Device.present,
     Device.unusable.is_(None),
 )
+_SHARE = bindparam("share", type_=_USE.c.used.type)
+_USE_OF_DEVICE = update(_USE).where(_USE.c.node == bindparam("of_node"), _USE.c.uuid == bindparam("of_uuid"))
+#: Without a share all of the capacity: it fits only while nothing is used.
+_WANTED = func.coalesce(_SHARE, _USE.c.capacity)
+_ADD_USE = _USE_OF_DEVICE.where(_USE.c.used + _WANTED <= _USE.c.capacity).values(used=_USE.c.used + _WANTED)
+_SUBTRACT_USE = _USE_OF_DEVICE.values(used=_USE.c.used - func.coalesce(_SHARE, _USE.c.used))
+_ALLOCATE = insert(_ALLOCATIONS)
+_RELEASE = (
+    update(_ALLOCATIONS)
+    .where(_ALLOCATIONS.c.attempt_id == bindparam("attempt"), _ALLOCATIONS.c.live)
+    .values(live=False, released_us=bindparam("now"))
+    .returning(_ALLOCATIONS.c.node, _ALLOCATIONS.c.uuid, _ALLOCATIONS.c.share)
+)
+_RELEASE_ON_NODE = _RELEASE.where(_ALLOCATIONS.c.node == bindparam("on"))
 
 
 def usable(tx: Connection, places: Sequence[Placement]) -> dict[str, list[DeviceRecord]]:
@@ -54,12 +73,12 @@ def take(tx: Connection, attempt_id: AttemptId, given: Given, share: int | None,
     if not rows:
         return
     held = f"a device of node {', '.join(given)} is held by another attempt, or too little of it is left"
-    known = [{"node": row.node, "uuid": row.uuid, "capacity": row.memory, "used": 0} for row in rows]
-    tx.execute(_known(tx), known)
+    uses = [{"node": row.node, "uuid": row.uuid, "capacity": row.memory, "used": 0} for row in rows]
+    tx.execute(_store_capacities(tx), uses)
     try:
         for row in rows:
             # In the statement, not beforehand: of two writers that meet, the second sees what the first has taken.
-            if not _execute(tx, (row.node, row.uuid), share, _TAKE, _TAKE_PART):
+            if not tx.execute(_ADD_USE, {"of_node": row.node, "of_uuid": row.uuid, "share": share}).rowcount:
                 raise Conflict(held)
         tx.execute(_ALLOCATE, [_allocation(attempt_id, row, share, now) for row in rows])
     except IntegrityError as error:
@@ -69,44 +88,21 @@ def take(tx: Connection, attempt_id: AttemptId, given: Given, share: int | None,
 def release(tx: Connection, attempt_id: AttemptId, now: int, node: str | None = None) -> None:
     """Free the attempt's devices, on one node if that is named; only a result or a proof of death may lead here."""
     held = {"attempt": attempt_id, "now": now}
-    freed = tx.execute(_RELEASE, held) if node is None else tx.execute(_RELEASE_ON, held | {"on": node})
+    freed = tx.execute(_RELEASE, held) if node is None else tx.execute(_RELEASE_ON_NODE, held | {"on": node})
     for row in sorted(freed, key=lambda row: (row.node, row.uuid)):
-        _execute(tx, (row.node, row.uuid), row.share, _FREE, _FREE_PART)
+        tx.execute(_SUBTRACT_USE, {"of_node": row.node, "of_uuid": row.uuid, "share": row.share})
         unit_of(tx).tell_node(row.node)
 
 
 @upsert.made_once
-def _known(into: upsert.Into) -> upsert.Insert:
-    """Return the statement that stores devices; a size is brought up to date while nobody has any of the device."""
+def _store_capacities(into: upsert.Into) -> upsert.Insert:
+    """Return the statement that stores the capacities of devices, but of none that somebody holds."""
     row = into(DeviceUse)
     return row.on_conflict_do_update(
         index_elements=[DeviceUse.node, DeviceUse.uuid],
         set_={"capacity": row.excluded.capacity},
         where=DeviceUse.used == 0,
     )
-
-
-# Built once, over the table: to build a statement over a mapped class costs more than to run it.
-_USE, _ALLOCATIONS = cast("Table", DeviceUse.__table__), cast("Table", Allocation.__table__)
-_DEVICE = update(_USE).where(_USE.c.node == bindparam("at_node"), _USE.c.uuid == bindparam("at_uuid"))
-_PART = bindparam("part", type_=_USE.c.used.type)
-_TAKE = _DEVICE.where(_USE.c.used == 0).values(used=_USE.c.capacity)
-_TAKE_PART = _DEVICE.where(_USE.c.used + _PART <= _USE.c.capacity).values(used=_USE.c.used + _PART)
-_FREE = _DEVICE.values(used=0)
-_FREE_PART = _DEVICE.values(used=_USE.c.used - _PART)
-_ALLOCATE = insert(_ALLOCATIONS)
-_HELD = update(_ALLOCATIONS).where(_ALLOCATIONS.c.attempt_id == bindparam("attempt"), _ALLOCATIONS.c.live)
-_RELEASE = _HELD.values(live=False, released_us=bindparam("now")).returning(
-    _ALLOCATIONS.c.node, _ALLOCATIONS.c.uuid, _ALLOCATIONS.c.share
-)
-_RELEASE_ON = _RELEASE.where(_ALLOCATIONS.c.node == bindparam("on"))
-
-
-def _execute(tx: Connection, place: tuple[str, str], share: int | None, whole: Update, part: Update) -> bool:
-    """Run the statement for all of a device or for a part of it; whether it found the row as it wants it."""
-    key = {"at_node": place[0], "at_uuid": place[1]}
-    done = tx.execute(whole, key) if share is None else tx.execute(part, key | {"part": share})
-    return bool(done.rowcount)
 
 
 def _allocation(attempt_id: AttemptId, row: DeviceRecord, share: int | None, now: int) -> dict[str, Any]:

@@ -1,4 +1,10 @@
-"""The compare-and-set moves of jobs and attempts, and the events that tell of them."""
+"""Changes of one job or attempt: `move_*` to another state, `change_*` of other columns. Of many jobs: `many`.
+
+Each is a compare-and-set: only a row that still has the state and version that were read is written, else `Conflict`;
+and moves are those of the tables in `torchyard.states`. A change of a job stores its event in the same transaction.
+The unit of work learns here what has to follow the commit: the job's followers wake, the scheduler looks again unless
+there is `_NOTHING_TO_SCHEDULE`, and the attempt's nodes ask for orders if it `_has_new_orders`.
+"""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -19,8 +25,9 @@ from torchyard.translatable import TranslatableText
 
 # Built once, over tables: to build a statement over a mapped class costs many times what SQLite needs to run it.
 _ATTEMPTS = cast("Table", Attempt.__table__)
-#: A job that moves to one of these states takes nothing from others and gives them nothing.
-_ON_ITS_WAY = (JobState.ASSIGNED, JobState.STARTING, JobState.RUNNING)
+#: A job that moves to one of these states neither frees devices nor waits for some.
+_NOTHING_TO_SCHEDULE = (JobState.ASSIGNED, JobState.STARTING, JobState.RUNNING)
+#: Columns that count orders to the attempt's nodes.
 _ORDER_SERIALS = frozenset({"checkpoint_serial", "dump_serial"})
 _COUNT_EVENT = (
     update(JOBS)
@@ -110,7 +117,7 @@ def _set_job(tx: Connection, job: JobRecord, note: Note, now: int, **values: Any
     if changed is None:
         raise Conflict(TranslatableText("changed-meanwhile", "job {number} was changed meanwhile", number=job.number))
     tell(tx, [changed], note, now)
-    if values.get("state") in _ON_ITS_WAY:
+    if values.get("state") in _NOTHING_TO_SCHEDULE:
         unit_of(tx).tell("queue")
     else:
         unit_of(tx).wake_scheduler()
@@ -129,8 +136,9 @@ def _set_attempt(tx: Connection, attempt: AttemptRecord, **values: Any) -> Attem
 
 def _has_new_orders(attempt: AttemptRecord, changed: Mapping[str, Any]) -> bool:
     """Tell whether the attempt's nodes are to do something else now than they were told."""
-    taken_back = attempt.state == AttemptState.ASSIGNED and changed.get("state") in ATTEMPT_FINAL
-    return taken_back or changed.get("state") == AttemptState.STOPPING or not _ORDER_SERIALS.isdisjoint(changed)
+    to = changed.get("state")
+    withdrawn = attempt.state == AttemptState.ASSIGNED and to in ATTEMPT_FINAL
+    return withdrawn or to == AttemptState.STOPPING or not _ORDER_SERIALS.isdisjoint(changed)
 
 
 def nudge_members(tx: Connection, attempt_id: AttemptId) -> None:
