@@ -30,7 +30,7 @@ from service.simulator.policies import PRESETS, title
 from service.simulator.report import duration
 from service.simulator.trace import SECOND, Cluster, TraceJob
 from torchyard.spec.policy import Policy
-from torchyard.spec.restarts import StartsOver
+from torchyard.spec.restarts import RestartPermission
 
 CLUSTERS = (Cluster(nodes=1, gpus=8), Cluster(nodes=8, gpus=8))
 LOADS = (0.7, 0.9, 1.0)
@@ -268,7 +268,7 @@ def _easy(seeds: int, processes: int) -> None:
 def _beside_easy(case: tuple[float, Kind, int]) -> float:
     share, kind, seed = case
     drawn = month(kind, CLUSTERS[0], 0.9, seed, days=10, shares=Shares(stoppable=share, reports=0.5))
-    jobs = [replace(job, restartable=StartsOver(job.reports), estimate_us=job.duration_us) for job in drawn]
+    jobs = [replace(job, restartable=RestartPermission(job.reports), estimate_us=job.duration_us) for job in drawn]
     fair, easy = (_metrics(jobs, CLUSTERS[0], PRESETS[name]).mean_jct for name in ("fair", "fifo-backfill"))
     return fair / easy
 

@@ -22,7 +22,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from service.simulator.trace import FLAGS, SECOND, Cluster, TraceJob
-from torchyard.spec.restarts import StartsOver
+from torchyard.spec.restarts import RestartPermission
 
 _DAY = 86_400
 #: Jobs of one burst, and seconds between them, on average.
@@ -82,7 +82,7 @@ def flagged(jobs: Sequence[TraceJob], shares: Shares, seed: int) -> list[TraceJo
     drawn = np.random.default_rng([seed, len(jobs)]).random((len(jobs), len(FLAGS)))
     flags = drawn < [getattr(shares, name) for name in FLAGS]
     return [
-        replace(job, stoppable=stoppable, restartable=StartsOver(restartable), reports=reports)
+        replace(job, stoppable=stoppable, restartable=RestartPermission(restartable), reports=reports)
         for job, (stoppable, restartable, reports) in zip(jobs, flags.tolist(), strict=True)
     ]
 

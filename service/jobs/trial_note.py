@@ -7,12 +7,12 @@ from torchyard.api import NoteCode, SubmissionNote
 from torchyard.quantities import format_duration
 from torchyard.spec import JobSpec
 from torchyard.spec.policy import Order, Policy
-from torchyard.spec.restarts import starts_over
+from torchyard.spec.restarts import restart_permission
 
 
 def may_start_over(spec: JobSpec) -> bool:
     """Return whether the spec allows it, whatever policy and project say."""
-    return bool(starts_over(spec.model_dump(mode="json")))
+    return bool(restart_permission(spec.model_dump(mode="json")))
 
 
 def trial_note(spec: JobSpec, policy: Policy, *, project_restarts: bool) -> SubmissionNote | None:

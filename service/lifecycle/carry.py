@@ -1,4 +1,10 @@
-"""Choice of the earlier attempt whose files the next attempt of a job begins with."""
+"""Choice of the earlier attempt whose files the next attempt of a job begins with.
+
+Asked only for an attempt that restores no checkpoint (`restore`). `choose` names the source of the next attempt,
+`awaited` the attempts whose nodes have to keep their files for that, and `spoiled` tells at an attempt's end that the
+files it began with may be what it failed of. Files are carried along a job's attempts, and into a job that goes on from
+another one; never from an attempt that got nowhere with such files itself, and not from a trial that was put back.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -51,18 +57,15 @@ class _LastRun(Record):
 
 
 def choose(tx: Connection, job: JobRecord) -> AttemptId | None:
-    """Return the attempt whose files the next one finds, if it restores no checkpoint.
-
-    It is the job's last one that ran, else the last one of the job that it goes on from. None: it begins with the files
-    that it was submitted with.
-
-    None also after an attempt that began with such files and failed before it got any further: they may be why.
+    """Return the attempt whose files the next one finds: the job's last one that ran, else the last one of the job that
+    it goes on from. None: it begins with the files that it was submitted with.
     """
     if not _carries(job.spec):
         return None
     # After trials alone it begins as the first one did.
-    if job.attempt > job.restarts and (last := _last_run(tx, job.id)) is not None:
-        return None if _in_vain(tx, last) else last.id
+    if job.attempt_counts(job.attempt) and (last := _last_run(tx, job.id)) is not None:
+        in_vain = last.carried_from is not None and _failed_by_itself(last) and _got_nowhere(tx, last)
+        return None if in_vain else last.id
     source = _last_run(tx, job.carry_from) if job.carry_from else None
     return None if source is None else source.id
 
@@ -91,16 +94,20 @@ def spoiled(tx: Connection, attempt: AttemptRecord) -> bool:
     """Tell whether the files that it began with may be why an attempt got nowhere: the one before got further with its
     own, or was not at fault.
     """
-    if attempt.carried_from is None or attempt.saved or _stepped(tx, attempt.id):
+    if attempt.carried_from is None or not _got_nowhere(tx, attempt):
         return False
     before = tx.scalar(_STATE, {"attempt": attempt.carried_from})
     return before != AttemptState.FAILED or _stepped(tx, attempt.carried_from)
 
 
-def _in_vain(tx: Connection, last: _LastRun) -> bool:
-    if last.carried_from is None or last.saved or last.state != AttemptState.FAILED or _stepped(tx, last.id):
-        return False
-    if last.result is None or last.result.stop is not None:
+def _got_nowhere(tx: Connection, attempt: AttemptRecord | _LastRun) -> bool:
+    """Tell whether an attempt neither saved anything nor made a step."""
+    return not attempt.saved and not _stepped(tx, attempt.id)
+
+
+def _failed_by_itself(last: _LastRun) -> bool:
+    """Tell whether it failed without having been stopped, and not by a fault of the box."""
+    if last.state != AttemptState.FAILED or last.result is None or last.result.stop is not None:
         return False
     return recognition.blame(outcome.cause_of(last.result)) is not fingerprints.Blame.BOX
 

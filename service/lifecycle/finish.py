@@ -146,7 +146,7 @@ def _end(tx: Connection, job: JobRecord, attempt: AttemptRecord, stored: Result,
     else:
         _conclude(tx, job, attempt, decision, stored, now)
     # Last: jobs are locked before accounts by everybody, and this end may have locked those that waited for the job.
-    spared = attempt.number <= job.restarts and decision.job_state is JobState.QUEUED
+    spared = not job.attempt_counts(attempt.number) and decision.job_state is JobState.QUEUED
     usage.charge(tx, attempt.id, decision.job_state, now, first_us=job.started_us, to_share=not spared)
     return decision.job_state
 
@@ -197,7 +197,7 @@ def _requeue(
     """
     checkpoint = restore.choose(tx, job, [member.node for member in members_of(tx, attempt.id)])
     resume = f"; resumes from step {checkpoint.step}" if checkpoint else ""
-    if tried := attempt.number <= job.restarts:
+    if tried := not job.attempt_counts(attempt.number):
         retention.forget_outputs(tx, job.id, attempt.id)
         resume = resume or "; starts from the beginning"
     error = {"error": decision.error.model_dump(mode="json")} if decision.error else {}

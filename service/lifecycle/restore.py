@@ -20,10 +20,10 @@ class RestorePoint(Record):
 
 
 def choose(tx: Connection, job: JobRecord, nodes: Sequence[str]) -> RestorePoint | None:
-    """Return the checkpoint to start from; None to start from nothing.
+    """Return the checkpoint that an attempt on these nodes starts from; None to start from nothing.
 
     It is the job's newest stored one, else its newest committed one that lies on the one node, else the one it
-    was submitted with.
+    was submitted with. Without nodes, before they are known, committed ones do not count.
     """
     if not job.attempt and job.restore_checkpoint is None:
         return None  # most jobs that start, and the question is the dearest of a start

@@ -90,7 +90,7 @@ def begin(db: Database, clock: Clock, jobs: Mapping[JobId, Cause], preemptor: st
 def _ask(tx: Connection, job: JobRecord, pending: PendingPreemption, cause: Cause, now: int) -> None:
     written = select(func.max(Checkpoint.step)).join(Attempt, Attempt.id == Checkpoint.attempt_id)
     after = tx.scalar(written.where(Attempt.job_id == job.id, Attempt.number == job.attempt))
-    trial = job.spec.preemptible is None and job.spec.starts_over
+    trial = job.spec.preemptible is None and job.spec.restart_permission
     checkpoint = after is not None or not (job.spec.restartable or trial)
     over = not checkpoint and (cause is Cause.TIME_SLICE or not job.spec.restartable)
     how = "asked to write a checkpoint first" if checkpoint else "can be stopped without, since it may start over"

@@ -21,7 +21,7 @@ from service.scheduler.policy.trials import on_trial
 from torchyard.ids import AttemptId, JobId, parse_job_id
 from torchyard.spec import JobSpec
 from torchyard.spec.policy import Policy
-from torchyard.spec.restarts import may_be_put_back
+from torchyard.spec.restarts import may_be_put_back, restarts_allowed
 from torchyard.states import JOB_FINAL, JOB_HOLDS_GPUS, AttemptState, JobState
 
 #: A job waits at most this long for its last attempt's checkpoints to be stored.
@@ -71,7 +71,7 @@ class LoadedJob(NamedTuple):
     def restartable(self, policy: Policy) -> bool:
         """Return whether it may be put back after its trial."""
         return may_be_put_back(
-            self.spec.starts_over,
+            self.spec.restart_permission,
             self.project,
             policy,
             attempts=self.attempt if self.state == JobState.QUEUED else self.attempt - 1,
@@ -81,8 +81,8 @@ class LoadedJob(NamedTuple):
 
     def restarts_allowed(self, policy: Policy) -> bool:
         """Return whether it may be put back as long as it has a trial left."""
-        says, allowed = self.spec.starts_over, self.project_restarts
-        return may_be_put_back(says, self.project, policy, attempts=0, restarts=0, project_restarts=allowed)
+        permission, allowed = self.spec.restart_permission, self.project_restarts
+        return restarts_allowed(permission, self.project, policy, project_restarts=allowed)
 
 
 class RestartRules(NamedTuple):

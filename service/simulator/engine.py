@@ -37,7 +37,7 @@ from service.simulator.runs import JobRun, Spell
 from service.simulator.trace import SECOND, Cluster, TraceJob
 from torchyard.ids import JobId
 from torchyard.spec.policy import Order, Policy
-from torchyard.spec.restarts import StartsOver, may_be_put_back
+from torchyard.spec.restarts import RestartPermission, may_be_put_back
 
 REVIEW_US = 600 * SECOND
 #: Orders that change while nothing happens.
@@ -268,8 +268,8 @@ class _Engine:
         """Return whether the job may be put back after its next trial, by the rule of the live scheduler."""
         if not self._trials or live.job.keeps_work:
             return False
-        says, project, attempts = live.job.restartable, live.job.project, len(live.spells)
-        return may_be_put_back(says, project, self._policy, attempts=attempts, restarts=live.restarts)
+        permission, project, attempts = live.job.restartable, live.job.project, len(live.spells)
+        return may_be_put_back(permission, project, self._policy, attempts=attempts, restarts=live.restarts)
 
     def _decide(self, known: Ranking | None) -> None:
         """Decide until nothing more can start; `known` is the ranking of the jobs at this moment, if there is one."""
@@ -380,7 +380,7 @@ def _puts_back(decision: Preempt | PutBack, job: TraceJob) -> bool:
         return False
     if isinstance(decision, PutBack) or decision.reason is Cause.TIME_SLICE:
         return True
-    return not job.stoppable and job.restartable is not StartsOver.ASKED
+    return not job.stoppable and job.restartable is not RestartPermission.ASKED
 
 
 def _infos(cluster: Cluster) -> dict[str, NodeInfo]:

@@ -1,9 +1,9 @@
 """Traces: jobs with their submission times, owners and running times.
 
 A CSV file with the columns `submit_time`, `duration` (seconds, from any beginning) and `num_gpus`, and optionally
-`user`, `project`, `priority`, `estimate`, `gpu_share` (a size such as 10GiB), `restartable` (0 to 2, see `StartsOver`)
-and the flags `stoppable`, `reports` and `resumes` (0 or 1); others are left alone. Inside, times are integer
-microseconds, sizes bytes.
+`user`, `project`, `priority`, `estimate`, `gpu_share` (a size such as 10GiB), `restartable` (0 to 2, see
+`RestartPermission`) and the flags `stoppable`, `reports` and `resumes` (0 or 1); others are left alone. Inside, times
+are integer microseconds, sizes bytes.
 """
 
 import csv
@@ -19,7 +19,7 @@ from service.simulator.cells import MAX_GPUS, MAX_SECONDS, Cells, shown
 from service.simulator.exceptions import TraceError
 from torchyard.quantities import format_size, parse_size
 from torchyard.spec import PRIORITY_RANK, Priority
-from torchyard.spec.restarts import StartsOver
+from torchyard.spec.restarts import RestartPermission
 
 SECOND = 1_000_000
 NEEDED = ("submit_time", "duration", "num_gpus")
@@ -53,7 +53,7 @@ class TraceJob:
     #: It can be stopped at any time and go on later.
     stoppable: bool = True
     #: If it cannot, or does not resume: it may be started over after its trial.
-    restartable: StartsOver = StartsOver.AUTO
+    restartable: RestartPermission = RestartPermission.AUTO
     #: Its steps tell how long it will take, once it has run for a while.
     reports: bool = True
     #: Stopped, it goes on from a checkpoint; otherwise from the beginning.
@@ -186,8 +186,8 @@ def _share(line: int, text: str) -> int:
         raise TraceError(f"line {line}, gpu_share: {error}") from None
 
 
-def _restartable(line: int, text: str) -> StartsOver:
-    known = {"": StartsOver.AUTO, **{str(int(each)): each for each in StartsOver}}
+def _restartable(line: int, text: str) -> RestartPermission:
+    known = {"": RestartPermission.AUTO, **{str(int(each)): each for each in RestartPermission}}
     if text not in known:
         mend = "write 0 for never, 1 for a job that may by itself, or 2 for one whose spec asks for it"
         raise TraceError(f"line {line}, restartable: {shown(text)} is none of 0, 1 and 2: {mend}")

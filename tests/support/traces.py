@@ -10,7 +10,7 @@ from service.simulator.quotas import Quotas
 from service.simulator.reservations import parse
 from service.simulator.runs import JobRun
 from service.simulator.trace import DEFAULT, SECOND, Cluster, TraceJob
-from torchyard.spec.restarts import StartsOver
+from torchyard.spec.restarts import RestartPermission
 
 COST = 30
 #: Columns of reservations.
@@ -25,7 +25,7 @@ def job(
     estimate: float | None = None,
     *,
     stoppable: bool = True,
-    restartable: StartsOver = StartsOver.AUTO,
+    restartable: RestartPermission = RestartPermission.AUTO,
     project: str = DEFAULT,
     reports: bool = True,
     resumes: bool = True,
@@ -81,7 +81,7 @@ def traces(
         gpus=st.integers(1, most_gpus),
         user=st.sampled_from(["ada", "bob", "cy"]),
         stoppable=flag,
-        restartable=st.sampled_from(StartsOver) if flags else st.just(StartsOver.AUTO),
+        restartable=st.sampled_from(RestartPermission) if flags else st.just(RestartPermission.AUTO),
         reports=flag,
         resumes=flag,
         share=st.sampled_from(shares),

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, TextIO
 
 from torchyard.quantities import parse_size
-from torchyard.spec.restarts import StartsOver, starts_over, stoppable
+from torchyard.spec.restarts import RestartPermission, restart_permission, stoppable
 from torchyard.states import JOB_FINAL, JobState
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class TraceRow:
     priority: str
     #: 0 or 1: it could be stopped and go on later.
     stoppable: int
-    #: It might start over, as in `StartsOver`.
+    #: It might start over, as in `RestartPermission`.
     restartable: int
     #: 0 or 1: its steps told how many there were to come.
     reports: int
@@ -83,10 +83,12 @@ def flags(spec: Mapping[str, Any], *, saves: bool, restarts: bool, total_steps: 
     `saves`: it has had a checkpoint, deleted or not. `restarts`: its project lets jobs start over that do not ask
     for it themselves; whether a policy does is for each that is simulated to say.
     """
-    says = starts_over(spec)
+    permission = restart_permission(spec)
     return {
         "stoppable": int(stoppable(spec, saves=saves)),
-        "restartable": int(says if restarts or says is StartsOver.ASKED else StartsOver.NEVER),
+        "restartable": int(
+            permission if restarts or permission is RestartPermission.ASKED else RestartPermission.NEVER
+        ),
         "reports": int(total_steps is not None),
         "resumes": int(saves or spec.get("restartable") is not True),
     }

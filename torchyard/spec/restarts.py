@@ -1,4 +1,10 @@
-"""Jobs that may be stopped for others and go on later, or be put back to start from the beginning (`restartable`)."""
+"""Permissions of a job's spec to stop it for others: stopped and continued, or put back to start from the beginning.
+
+Two independent questions, answered from the spec as JSON. `stoppable`: may it be stopped and go on later from a
+checkpoint, or anew if it says `restartable: true`? `may_be_put_back`: if it cannot be stopped, may it lose what little
+its trial has done (`service.scheduler.policy.trials`)? For the second the spec gives a `RestartPermission`, its project
+and the policy may forbid what the spec has not asked for, and only so many trials in a row are put back.
+"""
 
 from collections.abc import Mapping
 from enum import IntEnum
@@ -11,7 +17,7 @@ from torchyard.spec.policy import Policy
 _LAUNCHERS = frozenset({Launcher.TORCHRUN.value, Launcher.PYTHON.value})
 
 
-class StartsOver(IntEnum):
+class RestartPermission(IntEnum):
     """Permission of a job to be put back; the numbers are those of the column `restartable` in a trace."""
 
     NEVER = 0
@@ -30,8 +36,8 @@ def stoppable(spec: Mapping[str, Any], *, saves: bool) -> bool:
     return bool(spec.get("restartable") is True or saves if said is None else said)
 
 
-def starts_over(spec: Mapping[str, Any]) -> StartsOver:
-    """Return whether a job of this spec, as JSON, may start from the beginning after its trial.
+def restart_permission(spec: Mapping[str, Any]) -> RestartPermission:
+    """Return the permission of a spec, as JSON, to start its job from the beginning after a trial.
 
     By itself (`auto`) a recipe may, and a program that runs on a copy of its code under `torchrun` or `python`: what it
     writes there is gone with the copy. What works in a folder of its owner's, through a link, or in a shell command may
@@ -39,23 +45,37 @@ def starts_over(spec: Mapping[str, Any]) -> StartsOver:
     """
     said = spec.get("restartable", "auto")
     if said != "auto" or spec.get("preemptible") is False:
-        return StartsOver.ASKED if said is True else StartsOver.NEVER
+        return RestartPermission.ASKED if said is True else RestartPermission.NEVER
     if spec.get("recipe") is not None:
-        return StartsOver.AUTO
+        return RestartPermission.AUTO
     outside = spec.get("live") or spec.get("link")
     plain = spec.get("code") is not None and spec.get("launcher") in _LAUNCHERS and not outside
-    return StartsOver.AUTO if plain else StartsOver.NEVER
+    return RestartPermission.AUTO if plain else RestartPermission.NEVER
+
+
+def restarts_allowed(permission: RestartPermission, project: str, policy: Policy, *, project_restarts: bool) -> bool:
+    """Return whether spec, project and policy let a job be put back as long as it has trials left.
+
+    `project_restarts`: its project lets jobs be put back that do not ask for it.
+    """
+    forbidden = not project_restarts or project in policy.no_restarts
+    needed = RestartPermission.ASKED if forbidden else RestartPermission.AUTO
+    return permission >= needed and policy.restarts > 0
 
 
 def may_be_put_back(
-    says: StartsOver, project: str, policy: Policy, *, attempts: int, restarts: int, project_restarts: bool = True
+    permission: RestartPermission,
+    project: str,
+    policy: Policy,
+    *,
+    attempts: int,
+    restarts: int,
+    project_restarts: bool = True,
 ) -> bool:
-    """Return whether a job may be put back after its trial, by its spec, its project and the policy.
+    """Return whether a job may be put back after its next trial.
 
     `attempts` were there before this trial, and `restarts` is the number of the last of them that was put back: if
-    another came after that, what it has left would be lost. `project_restarts`: its project lets jobs be put back.
+    another came after that, what it has left would be lost.
     """
-    allowed = project_restarts and project not in policy.no_restarts
-    return (
-        says is StartsOver.ASKED or (says is StartsOver.AUTO and allowed)
-    ) and attempts <= restarts < policy.restarts
+    allowed = restarts_allowed(permission, project, policy, project_restarts=project_restarts)
+    return allowed and attempts <= restarts < policy.restarts

@@ -62,6 +62,10 @@ class JobRecord(Record):
     link_serial: int
     link_expires_us: int | None
 
+    def attempt_counts(self, number: int) -> bool:
+        """Return whether the attempt of this number is more than a trial after which the job was put back."""
+        return number > self.restarts
+
 
 @dataclass(frozen=True, slots=True)
 class JobVersion(Record):

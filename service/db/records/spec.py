@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from torchyard.spec import After, CheckpointPolicy, JobSpec, Launcher, Network
-from torchyard.spec.restarts import StartsOver, starts_over, stoppable
+from torchyard.spec.restarts import RestartPermission, restart_permission, stoppable
 from torchyard.spec.sweeps import EarlyStopping
 
 
@@ -140,9 +140,9 @@ class StoredSpec:
         return self.data.get("restartable") is True
 
     @property
-    def starts_over(self) -> StartsOver:
+    def restart_permission(self) -> RestartPermission:
         """Permission to put it back after its trial, to start from the beginning."""
-        return starts_over(self.data)
+        return restart_permission(self.data)
 
     @property
     def preemptible(self) -> bool | None:

@@ -26,7 +26,7 @@ from service.simulator.runs import JobRun, Spell
 from service.simulator.trace import SECOND, Cluster, TraceJob
 from tests.support.traces import COST, RESERVED, job, run, spells, traces
 from torchyard.spec.policy import Policy
-from torchyard.spec.restarts import StartsOver
+from torchyard.spec.restarts import RestartPermission
 
 MINUTE = 60 * SECOND
 POLICIES = st.sampled_from(sorted(PRESETS))
@@ -73,7 +73,7 @@ def test_fair_tries_the_new_one_at_once_and_goes_on_with_what_is_shorter() -> No
 
 def test_what_cannot_be_stopped_runs_to_its_end() -> None:
     for policy in ("fair", "srtf"):
-        done = run(policy, [job(0, 3600, stoppable=False, restartable=StartsOver.NEVER), job(100, 120)])
+        done = run(policy, [job(0, 3600, stoppable=False, restartable=RestartPermission.NEVER), job(100, 120)])
         assert spells(done) == [[(0, 3600)], [(3600, 3720)]]
 
 
@@ -87,7 +87,7 @@ def test_what_cannot_be_stopped_is_tried_put_back_and_started_over() -> None:
 
 def test_what_asks_for_restarts_and_saves_nothing_loses_its_work_whenever_it_is_stopped() -> None:
     """On trial it is put back; later it is stopped for a higher class, but not for being behind."""
-    first = job(0, 3600, resumes=False, restartable=StartsOver.ASKED)
+    first = job(0, 3600, resumes=False, restartable=RestartPermission.ASKED)
     done = run("fair", [first, job(30, 120)])
     assert spells(done) == [[(0, 60), (180, 3810)], [(60, 180)]]
     assert spells(run("fair", [first, job(100, 120)])) == [[(0, 3600)], [(3600, 3720)]]
@@ -98,7 +98,7 @@ def test_what_asks_for_restarts_and_saves_nothing_loses_its_work_whenever_it_is_
 
 def test_a_project_without_restarts_binds_all_but_those_that_ask() -> None:
     closed = Policy(no_restarts=("vision",))
-    for says, restarts in ((StartsOver.NEVER, 0), (StartsOver.AUTO, 0), (StartsOver.ASKED, 1)):
+    for says, restarts in ((RestartPermission.NEVER, 0), (RestartPermission.AUTO, 0), (RestartPermission.ASKED, 1)):
         jobs = [job(0, 3600, stoppable=False, restartable=says, project="vision"), job(30, 120, stoppable=False)]
         first, _ = simulate(jobs, Cluster(nodes=1, gpus=1), closed, COST * SECOND)
         assert first.restarts == restarts
@@ -157,7 +157,7 @@ def test_nothing_is_given_twice_and_all_work_is_done(policy: str, jobs: list[Tra
             assert one.restarts == 0
         else:
             assert one.restarts <= (2 if one.job.restartable else 0)
-            assert len(tries) == one.restarts or one.job.stoppable or one.job.restartable is StartsOver.ASKED
+            assert len(tries) == one.restarts or one.job.stoppable or one.job.restartable is RestartPermission.ASKED
             assert all(spell.lost_us == spell.end_us - spell.start_us for spell in tries)
             trials = tries[: one.restarts]
             assert all(MINUTE <= spell.lost_us <= MINUTE + COST * SECOND for spell in trials)
@@ -444,7 +444,7 @@ def test_a_reservation_is_not_known_before_it_is_made_nor_after_it_is_cancelled(
 
 
 def test_nothing_runs_on_a_node_in_maintenance_and_work_is_kept_if_it_can_be() -> None:
-    jobs = [job(0, 5000), job(0, 5000, stoppable=False, restartable=StartsOver.NEVER)]
+    jobs = [job(0, 5000), job(0, 5000, stoppable=False, restartable=RestartPermission.NEVER)]
     done = run("fair", jobs, gpus=2, reservations=["3600,7200,0,,,1,,"])
     assert spells(done) == [[(0, 3300), (7200, 8930)], [(0, 3300), (7200, 12_230)]]
     assert [one.restarts for one in done] == [0, 0], "nobody was put back for another"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from service.simulator.exceptions import TraceError
 from service.simulator.trace import SECOND, Cluster, TraceJob, parse, read, write
 from torchyard.spec import PRIORITY_RANK, Priority
-from torchyard.spec.restarts import StartsOver
+from torchyard.spec.restarts import RestartPermission
 
 HEAD = "submit_time,duration,num_gpus"
 
@@ -69,8 +69,8 @@ def test_an_unknown_class_is_told_the_classes() -> None:
 def test_flags_are_0_or_1_and_1_where_nothing_is_said() -> None:
     found = parse(lines("0,60,1,0,0,0,0", "0,60,1,1,,0,", head=f"{HEAD},stoppable,restartable,reports,resumes"))
     assert [(job.stoppable, job.restartable, job.reports, job.resumes) for job in found] == [
-        (False, StartsOver.NEVER, False, False),
-        (True, StartsOver.AUTO, False, True),
+        (False, RestartPermission.NEVER, False, False),
+        (True, RestartPermission.AUTO, False, True),
     ]
     with pytest.raises(TraceError, match=r"line 2, reports: 'yes' is neither 0 nor 1"):
         parse(lines("0,60,1,yes", head=f"{HEAD},reports"))
@@ -78,7 +78,11 @@ def test_flags_are_0_or_1_and_1_where_nothing_is_said() -> None:
 
 def test_who_may_start_over_is_told_from_who_asks_for_it() -> None:
     found = parse(lines("0,60,1,0", "0,60,1,1", "0,60,1,2", head=f"{HEAD},restartable"))
-    assert [job.restartable for job in found] == [StartsOver.NEVER, StartsOver.AUTO, StartsOver.ASKED]
+    assert [job.restartable for job in found] == [
+        RestartPermission.NEVER,
+        RestartPermission.AUTO,
+        RestartPermission.ASKED,
+    ]
     with pytest.raises(TraceError, match=r"line 2, restartable: '3' is none of 0, 1 and 2: write 0 for never, 1 for"):
         parse(lines("0,60,1,3", head=f"{HEAD},restartable"))
 
@@ -122,7 +126,7 @@ def test_a_spreadsheets_mark_at_the_beginning_is_no_part_of_a_name(tmp_path: Pat
         priority=st.integers(0, 3),
         estimate_us=st.none() | st.integers(0, 10**13),
         stoppable=st.booleans(),
-        restartable=st.sampled_from(StartsOver),
+        restartable=st.sampled_from(RestartPermission),
         reports=st.booleans(),
         resumes=st.booleans(),
     )

@@ -4,9 +4,9 @@ import pytest
 
 from torchyard.spec import JobSpec
 from torchyard.spec.policy import Policy
-from torchyard.spec.restarts import StartsOver, may_be_put_back, starts_over, stoppable
+from torchyard.spec.restarts import RestartPermission, may_be_put_back, restart_permission, stoppable
 
-NEVER, AUTO, ASKED = StartsOver
+NEVER, AUTO, ASKED = RestartPermission
 PLAIN = {"command": ["python", "train.py"], "launcher": "python", "code": "snap-1"}
 
 
@@ -28,8 +28,8 @@ PLAIN = {"command": ["python", "train.py"], "launcher": "python", "code": "snap-
         ({"code": None, "command": None, "recipe": {"model": "x"}}, AUTO),
     ],
 )
-def test_who_may_start_over(changes: dict[str, Any], says: StartsOver) -> None:
-    assert starts_over(PLAIN | changes) is says
+def test_who_may_start_over(changes: dict[str, Any], says: RestartPermission) -> None:
+    assert restart_permission(PLAIN | changes) is says
 
 
 @pytest.mark.parametrize("closed", [{"policy": Policy(no_restarts=("vision",))}, {"project_restarts": False}])
