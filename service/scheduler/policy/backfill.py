@@ -1,18 +1,19 @@
-"""Holding nodes for a blocked job, so that the jobs behind it do not delay it for ever.
+"""Holding nodes for a blocked job, so that the jobs behind it do not delay it for ever (`HoldKind`).
 
 The nodes held are those where it is expected to start first, by the estimates and limits of the jobs that run there
 (`ends`); where these tell nothing, those where the last job that must end began first. Other jobs may use devices that
 it cannot use, devices that they free again before it could start, and devices that they can be preempted from.
 
-For the oldest overdue job, more is held. Its nodes are those where the youngest of the jobs in its way that cannot be
-preempted began first. No such job starts there any more unless its time limit ends it in time; or unless it is expected
-to end before one in the way that already ran when this job became the oldest (`oldest_since`). Once those have ended,
-which takes no longer than such a job runs, the start of the youngest job in its way only moves back from decision to
-decision. So the idle time of a draining node is bounded, and so is the delay that wrong estimates cause the oldest job.
-Where it has to preempt others, it cannot start before its next turn: jobs may start there that are gone by then even if
-they take twice as long as expected. Nodes that take too long to become free, beside the time for which it has waited,
-are not kept (`order.PATIENCE`).
-In its turn (`order`) no other job starts there at all, and it preempts all that can be.
+For the oldest overdue job more is held, on the nodes where the youngest of the jobs in its way that cannot be preempted
+began first:
+
+- No such job starts there any more unless its time limit ends it in time, or it is expected to end before one in the
+  way that was there before this job became the oldest (`oldest_since`). Once those have ended, which takes no longer
+  than such a job runs, the start of the youngest in its way only moves back from decision to decision. So the idle time
+  of a draining node is bounded, and so is the delay that wrong estimates cause the oldest job.
+- Where it has to preempt others, it cannot start before its next turn (`order`): jobs may start there that are gone by
+  then even if they take twice as long as expected. In its turn nobody starts there, and it preempts all that can be.
+- Nodes that take too long to become free, beside the time for which it has waited, are not kept (`order.PATIENCE`).
 """
 
 import math
@@ -24,8 +25,9 @@ from service.scheduler.model.jobs import Running, Waiting
 from service.scheduler.model.nodes import NodeInfo
 from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.ends import end_us
-from service.scheduler.policy.placement import ClusterCapacity, Hold, PlacementRequest, choose, sorts
+from service.scheduler.policy.placement import ClusterCapacity, Hold, HoldKind, PlacementRequest, choose, sorts
 from service.scheduler.policy.trials import gone_us
+from torchyard.ids import JobId
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,10 +38,9 @@ class Opening:
     at_us: float
     #: Start of the youngest job in its way.
     youngest_us: float
-    #: Expected end of the jobs in its way that had started by `Need.since_us`.
+    #: Expected end of the jobs in its way that had started by `Need.oldest_since_us`.
     expected_end_us: float
-    #: Expected end of all jobs in its way that cannot be preempted; of one of which nothing is known, as long again as
-    #: it has run.
+    #: Expected end of all jobs in its way that cannot be preempted; one of unknown length runs for as long again.
     drained_us: float
     #: Jobs are in its way that are preempted for it.
     preempts: bool
@@ -51,20 +52,17 @@ class Need:
 
     request: PlacementRequest
     now_us: int
-    #: Only time limits count, not estimates: it is the oldest overdue job, or it is its turn.
-    by_time_limits: bool = False
-    #: It may preempt jobs that can be preempted.
-    may_preempt: bool = False
-    #: Jobs that can be preempted may use the held devices meanwhile.
-    open_to_preemptible: bool = True
+    kind: HoldKind
+    #: It preempts the jobs in its way that can be preempted.
+    may_preempt: bool
+    #: Jobs on trial that are put back for it.
+    put_back: frozenset[JobId]
     #: Since when it is the oldest overdue job (`oldest_since`).
-    since_us: float = -math.inf
+    oldest_since_us: float = -math.inf
     #: No nodes are held that take longer to become free.
     patience_us: float = math.inf
     #: When its next turn begins: before, it preempts nobody.
     turn_us: float = -math.inf
-    #: Jobs on trial that are put back for it (`trials`).
-    tried: frozenset[str] = frozenset()
 
 
 def oldest_since(job: Waiting, state: SchedulerState, longest_wait_us: float, *, may_preempt: bool) -> float:
@@ -89,12 +87,11 @@ def hold_nodes(cluster: ClusterCapacity, state: SchedulerState, need: Need) -> b
     for one in chosen:
         cluster.holds[one.node] = Hold(
             job=request.job,
+            kind=need.kind,
             uuids=_wanted(cluster, one.node, request),
             cpus=request.resources.cpus,
             memory=request.resources.memory,
             until_us=until_us,
-            by_time_limits=need.by_time_limits,
-            open_to_preemptible=need.open_to_preemptible,
             expected_end_us=max(one.expected_end_us for one in chosen),
             turn_us=need.turn_us if any(one.preempts for one in chosen) else -math.inf,
         )
@@ -118,7 +115,9 @@ def _best(cluster: ClusterCapacity, state: SchedulerState, infos: Iterable[NodeI
 
 
 def _rank(one: Opening, need: Need) -> tuple[float, float, str]:
-    return (one.youngest_us, one.preempts, one.node) if need.by_time_limits else (one.at_us, one.youngest_us, one.node)
+    if need.kind is HoldKind.FIRST_BLOCKED:
+        return one.at_us, one.youngest_us, one.node
+    return one.youngest_us, one.preempts, one.node
 
 
 def _could_hold(capacity: NodeCapacity, cluster: ClusterCapacity, request: PlacementRequest) -> bool:
@@ -139,17 +138,17 @@ def opening(capacity: NodeCapacity, state: SchedulerState, need: Need, cluster: 
     running = [state.running[job] for job in capacity.jobs if job in state.running]
     at_us = drained_us = float(need.now_us)
     youngest_us, expected_end_us, preempts = 0.0, -math.inf, False
-    for job in sorted(running, key=lambda job: _turn(job, need)):
+    for job in sorted(running, key=lambda job: _leaves(job, need)):
         if freed.fits(need.request, capacity.info.name):
             break
         freed.release(job)
         at_us = max(at_us, _end(job, need))
-        if _is_preempted(job, need):
-            preempts |= job.job not in need.tried
+        if _makes_room(job, need):
+            preempts |= job.job not in need.put_back
             continue
         youngest_us, likely_us = max(youngest_us, job.since_us), end_us(job, "p90_us", need.now_us)
         drained_us = max(drained_us, likely_us if likely_us < math.inf else 2 * need.now_us - job.since_us)
-        if job.since_us <= need.since_us and likely_us < math.inf:
+        if job.since_us <= need.oldest_since_us and likely_us < math.inf:
             expected_end_us = max(expected_end_us, likely_us)
     return Opening(
         node=capacity.info.name,
@@ -161,21 +160,22 @@ def opening(capacity: NodeCapacity, state: SchedulerState, need: Need, cluster: 
     )
 
 
-def _turn(job: Running, need: Need) -> tuple[float, float, str]:
+def _leaves(job: Running, need: Need) -> tuple[float, float, str]:
     """Return the sort key of the order in which jobs are expected to leave the node."""
-    if need.by_time_limits:
-        return 0 if _is_preempted(job, need) else 1, job.since_us, job.job
+    if need.kind is not HoldKind.FIRST_BLOCKED:
+        return 0 if _makes_room(job, need) else 1, job.since_us, job.job
     return _end(job, need), job.since_us, job.job
 
 
-def _is_preempted(job: Running, need: Need) -> bool:
-    return job.job in need.tried or (need.by_time_limits and need.may_preempt and job.preemptible)
+def _makes_room(job: Running, need: Need) -> bool:
+    """Return whether the job is stopped for the blocked one: put back, or preempted."""
+    return job.job in need.put_back or (need.may_preempt and job.preemptible)
 
 
 def _end(job: Running, need: Need) -> float:
-    if _is_preempted(job, need):
-        return gone_us(job, need.now_us) if job.job in need.tried else need.now_us
-    if need.by_time_limits:
+    if _makes_room(job, need):
+        return gone_us(job, need.now_us) if job.job in need.put_back else need.now_us
+    if need.kind is not HoldKind.FIRST_BLOCKED:
         return math.inf if job.ends_us is None else max(job.ends_us, need.now_us)
     return max(end_us(job, "p90_us", need.now_us), need.now_us)
 

@@ -12,7 +12,7 @@ tests run this code; all policies are settings of it (`torchyard.spec.policy`).
    it and may be preempted for it (`preemption`), provided that it then really starts.
 5. The first job that can do neither is **blocked**: nodes are held for it, and jobs behind it may only take devices
    where they do not delay it (`backfill`); without `backfill` no job behind it starts at all.
-6. Jobs whose **trial** is over, and that are in the way of a blocked job, are put back (`trials`).
+6. Jobs whose **trial** is over, and that are in the way of a blocked job, are put back (`put_back`).
 
 **No job starves.** A job that has waited for `longest_wait` is overdue. For the oldest overdue job within its quotas,
 the devices that it needs are kept from jobs that cannot be preempted, and in its turns it preempts those that can be
@@ -28,14 +28,14 @@ Decisions converge: applied over and over at one moment, without new jobs, they 
 
 import numpy as np
 
-from service.scheduler.model.columns import Bools, Ints
+from service.scheduler.model.columns import Bools
 from service.scheduler.model.decisions import CancelPreemption, Decision, Preempt, Start
 from service.scheduler.model.fractions import shareable_gpus
 from service.scheduler.model.jobs import Waiting
 from service.scheduler.model.nodes import Placement
 from service.scheduler.model.state import SchedulerState
 from service.scheduler.model.table import Column
-from service.scheduler.policy.blocked import Blocked, DecisionContext
+from service.scheduler.policy.blocked import Blocked
 from service.scheduler.policy.feasibility import FeasibilityFilter
 from service.scheduler.policy.in_order import in_order
 from service.scheduler.policy.order import Ranking, rank_jobs
@@ -48,9 +48,9 @@ from service.scheduler.policy.reserved import ReservationMask
 from torchyard.ids import JobId
 from torchyard.spec.policy import Policy
 
-#: Numbers of jobs for which it pays to check together whether each could preempt enough: for fewer it saves nothing,
-#: and of more, most are ruled out with others anyway.
-_WORTH_A_SIEVE = range(3, 257)
+#: Numbers of jobs of which it is checked together whether each could preempt enough: with fewer it saves nothing, and
+#: of more most are ruled out with others anyway.
+_CHECKED_TOGETHER = range(3, 257)
 
 
 def decide(state: SchedulerState, now_us: int, policy: Policy) -> list[Decision]:
@@ -96,43 +96,36 @@ class SchedulingPass:
         if self.mask is not None:
             self._decisions += self.mask.evictions(self._policy)
         state = self._state
-        self._ahead = state.table.queued()
-        if len(self._ahead) and (state.promised or state.victims):
+        self._undecided = state.table.queued()
+        if len(self._undecided) and (state.promised or state.victims):
             self._keep_promises()
-            self._ahead = self._left_over()
-        if len(self._ahead) and not self._starts_alone():
+            rows = [state.table.rows[job] for job in self.decided]
+            self._undecided = self._undecided[~np.isin(self._undecided, rows)]
+        if len(self._undecided) and not self._start_only_job():
             free = max([len(capacity.free) for capacity in self.cluster.capacities.values()], default=-1)
             self._feasibility = FeasibilityFilter(state, free, spent(self.quotas, state))
             self._stoppable = stoppable(state, self._now_us, self._policy) if self._preempts and state.running else None
-            if self._anybody_to_fit() or (self._stoppable is not None and np.count_nonzero(self._stoppable)):
-                self._serve()
+            if self._any_fits() or (self._stoppable is not None and np.count_nonzero(self._stoppable)):
+                self._try_in_order()
         return self._decisions
 
-    def _left_over(self) -> Ints:
-        """Return the waiting rows whose jobs are not decided yet."""
-        if not self.decided:
-            return self._ahead
-        table = self._state.table
-        settled: Bools = np.zeros(len(table), dtype=bool)
-        settled[[table.rows[job] for job in self.decided]] = True
-        return self._ahead[~settled[self._ahead]]
-
-    def _starts_alone(self) -> bool:
+    def _start_only_job(self) -> bool:
         """Start the job if it is the only one, for which no order is needed; return False if it does not fit."""
-        if len(self._ahead) > 1:
+        if len(self._undecided) > 1:
             return False
-        job = self._state.waiting[self._state.table.jobs[self._ahead[0]]]
+        job = self._state.waiting[self._state.table.jobs[self._undecided[0]]]
         forbidden = self.quotas.forbid(self._class_of(job.job))
         placements = () if forbidden else self.cluster.find(placement_request(job, self._now_us, self._policy))
         if placements:
             self._start(job, placements)
         return bool(placements)
 
-    def _anybody_to_fit(self) -> bool:
+    def _any_fits(self) -> bool:
         fitting = self._feasibility.fitting
         # The first condition is the cheap one: most decisions of a full cluster end there, without reading the queue.
-        class_id = self._state.table.class_id
-        return bool(np.count_nonzero(fitting) and np.count_nonzero(fitting[class_id[self._ahead]]))
+        return bool(
+            np.count_nonzero(fitting) and np.count_nonzero(fitting[self._state.table.class_id[self._undecided]])
+        )
 
     def _keep_promises(self) -> None:
         """Start the jobs that others were preempted for, or hold for them the devices that are free already."""
@@ -171,7 +164,7 @@ class SchedulingPass:
             self._take(job, placements)
         return bool(placements)
 
-    def _serve(self) -> None:
+    def _try_in_order(self) -> None:
         """Try the jobs in their order until none of them is feasible any more."""
         state, policy = self._state, self._policy
         self.ranking = ranking = rank_jobs(state, self._now_us, policy) if self.ranking is None else self.ranking
@@ -179,13 +172,14 @@ class SchedulingPass:
         if self._stoppable is not None:
             self._victims = Victims(state, ranking, self._stoppable, self._now_us, policy)
             self._victims.stop(one.job for one in self._decisions if isinstance(one, Preempt))
-        ahead, feasible = self._ahead, self._feasible(ranking)
+        rows, feasible = self._undecided, self._feasible(ranking)
         reserved = [] if self.mask is None else [one.reservation.starts_us for one in self.mask.reserved]
-        context = DecisionContext(ranking, self._feasibility, self.quotas, self.cluster)
-        self._blocked = Blocked(state, self._now_us, policy, context, reserved)
-        self._blocked.begin(ahead, feasible)
-        for row in in_order(ahead[feasible], ranking.key, state.table.columns[Column.NUMBER], self._blocked.feasible):
-            if not self._look(row):
+        self._blocked = Blocked(
+            state, self._now_us, policy, ranking, self._feasibility, self.quotas, self.cluster, reserved
+        )
+        self._blocked.begin(rows, feasible)
+        for row in in_order(rows[feasible], ranking.key, state.table.columns[Column.NUMBER], self._blocked.feasible):
+            if not self._try(row):
                 break
         # Only once nobody else leaves: who is preempted may be the next for whom nodes are held.
         if not any(isinstance(one, Preempt) for one in self._decisions):
@@ -193,31 +187,30 @@ class SchedulingPass:
 
     def _feasible(self, ranking: Ranking) -> Bools:
         """Return which of the waiting rows are feasible, after finding out which of them might preempt a job."""
-        feasibility, victims, ahead = self._feasibility, self._victims, self._ahead
+        feasibility, victims, rows = self._feasibility, self._victims, self._undecided
         might: Bools = np.zeros(len(self._state.table), dtype=bool)
-        together = len(ahead) in _WORTH_A_SIEVE
+        together = len(rows) in _CHECKED_TOGETHER
         if victims and together:
-            might[ahead] = victims.suffice(ahead, self.cluster.capacities)
+            might[rows] = victims.suffice(rows, self.cluster.capacities)
         elif victims:
             might = victims.might()
         feasibility.look(ranking, might, self._now_us)
-        feasible = feasibility.of(ahead)
+        feasible = feasibility.of(rows)
         if not victims or together:
             return feasible
-        some = ahead[feasible & might[ahead]]
-        if len(some) in _WORTH_A_SIEVE:
+        some = rows[feasible & might[rows]]
+        if len(some) in _CHECKED_TOGETHER:
             might[some] = victims.suffice(some, self.cluster.capacities)
-            feasible = feasibility.of(ahead)
+            feasible = feasibility.of(rows)
         return feasible
 
-    def _look(self, row: int) -> bool:
+    def _try(self, row: int) -> bool:
         """Start the job, preempt others for it, or let it wait; return False if no job after it may start."""
         state, feasibility = self._state, self._feasibility
         class_id = int(feasibility.class_id[row])
-        may_start = feasibility.may_start(row, class_id)
-        may_preempt = feasibility.may_preempt(row, class_id)
+        may_start, may_preempt = feasibility.may_start(row, class_id), feasibility.may_preempt(row, class_id)
         if not (may_start or may_preempt or feasibility.may_hold(row, class_id)):
-            self._blocked.lose_row(row)
+            self._blocked.note_infeasible(np.array([row]))
             return True
         if not self._blocked.may_overtake(row):
             return False
@@ -227,13 +220,13 @@ class SchedulingPass:
         job = state.waiting[state.table.jobs[row]]
         request = placement_request(job, self._now_us, self._policy)
         self._blocked.protect_from(request)
-        if may_start and self._starts(job, request, class_id):
+        if may_start and self._try_start(job, request, class_id):
             return True
-        if may_preempt and self._stops(job, request, row, class_id):
+        if may_preempt and self._try_preemption(job, request, row, class_id):
             return True
-        return self._blocked.wait(job, row, class_id)
+        return self._blocked.wait(row, class_id)
 
-    def _starts(self, job: Waiting, request: PlacementRequest, class_id: int) -> bool:
+    def _try_start(self, job: Waiting, request: PlacementRequest, class_id: int) -> bool:
         placements = self.cluster.find(request)
         if placements:
             self._start(job, placements)
@@ -243,7 +236,7 @@ class SchedulingPass:
             self._feasibility.no_capacity(class_id)
         return bool(placements)
 
-    def _stops(self, job: Waiting, request: PlacementRequest, row: int, class_id: int) -> bool:
+    def _try_preemption(self, job: Waiting, request: PlacementRequest, row: int, class_id: int) -> bool:
         victims = self._victims
         assert victims is not None
         plan = victims.plan(request, row, class_id, self.cluster)

@@ -102,16 +102,14 @@ def rank_jobs(state: SchedulerState, now_us: int, policy: Policy) -> Ranking:
     columns, found = state.table.columns, shares(state, now_us, policy)
     age, waited, ran, left = state.table.at(now_us)
     left = _left(columns, ran, left, policy)
-    age /= _DAY
-    score = left / _earned(np.maximum(age, 0))
-    factor = found.factor[state.table.class_id]
-    score *= factor
+    divisor, factor = _age_divisor(np.maximum(age / _DAY, 0)), found.factor[state.table.class_id]
+    score = left / divisor * factor
     level, several_priorities = _levels(columns[Column.PRIORITY], waited, policy)
     untried, hold_score = score == 0, score
     some_untried = bool(np.count_nonzero(untried))
     if some_untried:
         expected = np.where(columns[Column.MOST] < np.inf, columns[Column.LEAST], UNTRIED_US)
-        hold_score = np.where(untried, expected * factor / _earned(np.maximum(age, 0)), score)
+        hold_score = np.where(untried, expected * factor / divisor, score)
     key = hold_key = level + 1 - (1 - _OTHERS) * _DAY / (hold_score + _DAY)
     stays = ~state.classes.preemptible[state.table.class_id]
     if some_untried:
@@ -125,7 +123,7 @@ def rank_jobs(state: SchedulerState, now_us: int, policy: Policy) -> Ranking:
         born = -columns[Column.AGE][rows]
         level[rows] = -columns[Column.PRIORITY].max()
         key[rows] = hold_key[rows] = level[rows] + _OVERDUE * (1 + born / (born + _DAY))
-    left, turns = _taking_none(left, state), len(rows) > 0
+    left, turns = _infinite_if_pinned(left, state), len(rows) > 0
     return Ranking(key, level, score, left, overdue, turn, turns, several_priorities, found.worst, hold_score, hold_key)
 
 
@@ -151,18 +149,17 @@ def _left(columns: Floats, ran: Floats, told: Floats, policy: Policy) -> Floats:
     return left
 
 
-def _taking_none(left: Floats, state: SchedulerState) -> Floats:
+def _infinite_if_pinned(left: Floats, state: SchedulerState) -> Floats:
     """Return the remaining times with infinity for jobs that take no time slices."""
     return np.where(state.classes.pinned[state.table.class_id], np.inf, left) if state.classes.pinning else left
 
 
-def _earned(age: Floats) -> Floats:
+def _age_divisor(age: Floats) -> Floats:
     """Return the divisors by which the remaining times of jobs of these ages, in days, count shorter."""
-    root: Floats = np.sqrt(1 + age)
-    if np.maximum.reduce(age) <= OLD_DAYS:
-        return root
-    earned: Floats = root * np.maximum(age / OLD_DAYS, 1) ** OLD_POWER
-    return earned
+    divisor: Floats = np.sqrt(1 + age)
+    if np.maximum.reduce(age) > OLD_DAYS:
+        divisor *= np.maximum(age / OLD_DAYS, 1) ** OLD_POWER
+    return divisor
 
 
 def _levels(priority: Floats, waited: Floats, policy: Policy) -> tuple[Floats, bool]:
@@ -196,7 +193,7 @@ def _plain(state: SchedulerState, now_us: int, policy: Policy) -> Ranking:
     matter = policy.preemption or (policy.time_slice is not None and several_priorities)
     worst = shares(state, now_us, policy).worst if matter else np.zeros(len(state.classes))
     key = level + score / (score + _DAY)
-    left = _taking_none(left, state)
+    left = _infinite_if_pinned(left, state)
     return Ranking(key, level, score, left, nobody, nobody, False, several_priorities, worst, score, key)
 
 

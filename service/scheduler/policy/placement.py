@@ -12,6 +12,7 @@ It starts when enough nodes of one kind (all with GPUs, or all without) have the
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import NamedTuple
 
 from service.scheduler.model.capacity import NodeCapacity
@@ -39,20 +40,28 @@ class PlacementRequest(NamedTuple):
     late_end_us: float = math.inf
 
 
+class HoldKind(Enum):
+    """Jobs for which nodes are held, and who may use these meanwhile."""
+
+    #: The first blocked job in the order: who is likely to be gone when it starts, or can be preempted.
+    FIRST_BLOCKED = auto()
+    #: The oldest overdue job: who is gone by then for certain, by its time limit, or can be preempted.
+    OLDEST_OVERDUE = auto()
+    #: An overdue job in its turn (`order`): who is gone by then for certain.
+    TURN = auto()
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Hold:
     """Devices, cores and memory of a node that are held for a blocked job."""
 
     job: JobId
+    kind: HoldKind
     uuids: frozenset[str]
     cpus: int
     memory: int
-    #: When the job is expected to start: jobs that are likely to end by then may use the held devices.
+    #: When the job is expected to start.
     until_us: float
-    #: Jobs that end by then must do so for certain, by their time limits.
-    by_time_limits: bool = False
-    #: Jobs that can be preempted for this one may use the held devices too.
-    open_to_preemptible: bool = True
     #: Jobs that are expected to end by then may use the held devices in any case.
     expected_end_us: float = -math.inf
     #: The job cannot start before its next turn: others that are surely gone by then may use the held devices.
@@ -62,13 +71,14 @@ class Hold:
         """Return whether the request's job may use the held devices for the time being."""
         if (
             self.job == request.job
-            or (self.open_to_preemptible and request.preemptible)
+            or (request.preemptible and self.kind is not HoldKind.TURN)
             or request.ends_us <= self.expected_end_us
             or request.late_end_us <= self.turn_us
         ):
             return True
         # A risk of a half: `docs/scheduling.md` has what it gains. The bound on waiting rests on other holds.
-        return (request.latest_end_us if self.by_time_limits else request.likely_end_us) <= self.until_us < math.inf
+        end_us = request.likely_end_us if self.kind is HoldKind.FIRST_BLOCKED else request.latest_end_us
+        return end_us <= self.until_us < math.inf
 
 
 Mask = Callable[[PlacementRequest, NodeCapacity], frozenset[str] | None]

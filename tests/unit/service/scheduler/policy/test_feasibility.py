@@ -55,11 +55,11 @@ def decided(
     now_us: int,
     policy: Policy,
     feasibility: type[FeasibilityFilter],
-    worth_a_sieve: range = range(0),
+    together: range = range(0),
 ) -> list[Decision]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(deciding, "FeasibilityFilter", feasibility)
-        patch.setattr(deciding, "_WORTH_A_SIEVE", worth_a_sieve)
+        patch.setattr(deciding, "_CHECKED_TOGETHER", together)
         return decide(world, now_us, policy)
 
 
@@ -68,7 +68,7 @@ def decided(
 def test_who_is_passed_over_would_have_got_nothing(world: SchedulerState, policy: Policy, now_us: int) -> None:
     everybody = decided(world, now_us, policy, Unfiltered)
     assert decided(world, now_us, policy, FeasibilityFilter) == everybody
-    assert decided(world, now_us, policy, FeasibilityFilter, worth_a_sieve=range(1, 1_000)) == everybody
+    assert decided(world, now_us, policy, FeasibilityFilter, together=range(1, 1_000)) == everybody
 
 
 def test_an_earlier_job_that_stops_nobody_does_not_keep_a_shorter_one_of_a_lower_class_from_it() -> None:
