@@ -1,32 +1,31 @@
-"""The place in a `DataLoader`: how many batches the loop has taken, and where chance was when their order was drawn.
+"""The place in a `DataLoader`: how many batches the loop has taken of which pass (`epoch`), and where chance was.
 
-Counted is what the loop takes, not what loader processes, or a loader around this one, have read ahead. A resumed
-epoch draws its order as it was drawn and leaves out the batches that were taken, without loading them.
+The loader's class is replaced by one (`counting`) that tells of each pass (`start`), of the order that it draws
+(`indices`, carried out by `batch_order`) and of each batch that the loop takes (`counted`). The training tells of steps
+and epochs, and asks for the place at a checkpoint (`state`), to which a later run is brought (`load`).
+
+Counted is what the loop takes, not what loader processes, or a loader around this one, have read ahead.
 """
 
 from __future__ import annotations
 
-import collections
-import itertools
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from torchyard.injob import data_sharding, passes, random_streams, unattached_loaders
+from torchyard.injob.batch_order import BatchOrder
 from torchyard.injob.counting import count, generators, has_order
 from torchyard.injob.cursor import Cursor
 from torchyard.injob.epoch import Epoch
-from torchyard.injob.passes import LoaderPass
+from torchyard.injob.passes import LoaderPass, PassState
 from torchyard.injob.reasons import CheckpointReason, known
 
-LAZY = "the sampler draws from the global random streams as it goes: give it its own generator"
-LAZY_AND_PASSES = "the sampler draws from its generator as it goes, and so do other passes through the loader"
 OTHER_BATCHES = CheckpointReason("other-batches")
-READ_AHEAD = CheckpointReason("reads-ahead")
 
 
 class Batches(Cursor):
-    """Follows a `DataLoader`: its class is replaced by one that counts, which changes nothing else of it.
+    """Follows a `DataLoader`.
 
     Accelerate's loader holds another one, whose batches it reads one ahead: the outer one is counted, and the order is
     that of the inner one.
@@ -39,14 +38,13 @@ class Batches(Cursor):
         self._find = weakref.ref(loader)
         self._find_base = weakref.ref(base)
         self._reads_ahead = base is not loader
-        self._generators = generators(loader, base)
+        self._order = BatchOrder(base, generators(loader, base), self._add, held=self._reads_ahead)
         self._epoch = Epoch(self._at_end)
+        #: The pass that the loop has asked for last: the loader draws its order and hands out its batches later.
         self._starting = LoaderPass()
-        #: Where the streams were when the epoch began, and in the one that is resumed.
-        self._begun: dict[str, Any] | None = None
-        self._begun_then: dict[str, Any] | None = None
-        #: Where the generators shall be in a resumed pass, after which others had drawn from them.
-        self._generators_after: list[Any] | None = None
+        #: Where chance was when the epoch began, and when the one began that is resumed.
+        self._epoch_rng: dict[str, Any] | None = None
+        self._resumed_epoch_rng: dict[str, Any] | None = None
         unattached_loaders.watch()
         count(loader, base, self)
 
@@ -55,10 +53,12 @@ class Batches(Cursor):
         return self._find_base()
 
     def _at_end(self, now: LoaderPass) -> bool:
+        if now.exhausted:
+            return True
         try:
-            return now.exhausted or now.taken >= len(self._loader)
+            return now.taken >= len(self._loader)
         except TypeError:  # an iterable need not know its length
-            return now.exhausted
+            return False
 
     @property
     def exhausted(self) -> bool:  # type: ignore[override]
@@ -79,7 +79,7 @@ class Batches(Cursor):
     @property
     def random(self) -> dict[str, Any] | None:
         now = self._epoch.now
-        return now.random_at_end or now.streams_then
+        return now.end_rng or now.resume_rng
 
     @property
     def reasons(self) -> list[str]:
@@ -100,17 +100,17 @@ class Batches(Cursor):
         return {
             "taken": now.taken,
             "consumed": now.consumed,
-            "drawn": now.drawn,
+            "drawn": now.order_rng,
             "iteration": now.iteration if now.taken else self._iteration,
-            "generators": _states(self._generators),
+            "generators": self._order.generator_states(),
             "replicas": data_sharding.replicas(self._base),
             "batch_size": data_sharding.batch_size(self._base),
             "before": [
-                {"taken": each.taken_before or each.taken, "drawn": each.drawn, "iteration": each.iteration}
+                {"taken": each.to_repeat or each.taken, "drawn": each.order_rng, "iteration": each.iteration}
                 for each in before[: passes.MOST]
             ],
             "passes_after": bool(self._epoch.after()),
-            "begun": self._begun,
+            "begun": self._epoch_rng,
             "pace": [self._epoch.pace.first, self._epoch.pace.confirmed],
             "usual_end": None if self._epoch.ends.usual is None else list(self._epoch.ends.usual),
             "inexact": [str(each) for each in self._epoch.reasons + flaws],
@@ -121,7 +121,7 @@ class Batches(Cursor):
         replicas, batch_size = data_sharding.replicas(self._base), data_sharding.batch_size(self._base)
         same = replicas == state["replicas"] and batch_size == state["batch_size"]
         if same and not (other_ranks and replicas is None):
-            goal = LoaderPass(taken=state["taken"], consumed=state["consumed"], drawn=state["drawn"])
+            goal = LoaderPass(taken=state["taken"], consumed=state["consumed"], order_rng=state["drawn"])
             goal.iteration = state.get("iteration")
             self._load_epoch(state, goal)
         elif replicas is not None and state["replicas"] is not None:
@@ -132,10 +132,10 @@ class Batches(Cursor):
             self._epoch.resume([])
             if state["taken"]:
                 self._add(OTHER_BATCHES)
-        goal.streams_then = random
+        goal.resume_rng = random
         if goal.taken and not has_order(self._base):
             self._add(CheckpointReason("read-again", count=goal.taken))
-        _set_states(self._generators, state["generators"])
+        self._order.set_generators(state["generators"])
 
     def _load_epoch(self, state: Mapping[str, Any], goal: LoaderPass) -> None:
         """Read a stored state; what checkpoints of older versions do not hold is taken to have been nothing."""
@@ -145,11 +145,14 @@ class Batches(Cursor):
         self._epoch.pace = passes.BatchesPerStep(first, confirmed=confirmed)
         usual = state.get("usual_end")
         self._epoch.ends = passes.PassEnds(None if usual is None else passes.PassEnd(*usual))
-        before = [LoaderPass(**each) for each in state.get("before", ())] if goal.taken else []
-        self._begun_then = state.get("begun")
-        self._generators_after = state["generators"] if goal.taken and state.get("passes_after") else None
+        self._resumed_epoch_rng = state.get("begun")
+        self._order.generators_after = state["generators"] if goal.taken and state.get("passes_after") else None
         if goal.iteration is not None:
             self._loader.iteration = goal.iteration
+        before = [
+            LoaderPass(taken=each["taken"], order_rng=each.get("drawn"), iteration=each.get("iteration"))
+            for each in (state.get("before", ()) if goal.taken else ())
+        ]
         self._epoch.resume([*before, goal] if goal.taken or goal.consumed else [])
 
     def _add(self, reason: str) -> None:
@@ -160,16 +163,15 @@ class Batches(Cursor):
         super().begin(epoch, resumed=resumed)
         self._epoch.begin(resumed=resumed)
         unattached_loaders.begin()
-        then, self._begun_then = self._begun_then, None
-        if resumed and then is not None:
+        if resumed and self._resumed_epoch_rng is not None:
             # What the script does in an epoch before its own pass is done again, with the same chance.
-            random_streams.restore(then["random"])
-            _set_states(self._generators, then["generators"])
-        self._begun = {"random": random_streams.capture(), "generators": _states(self._generators)}
+            self._order.restore_rng(self._resumed_epoch_rng)
+        self._resumed_epoch_rng = None
+        self._epoch_rng = self._order.capture_rng()
 
     def end(self) -> None:
         self._epoch.end()
-        self._begun = self._begun_then = None
+        self._epoch_rng = self._resumed_epoch_rng = None
 
     # What the loader's class calls.
 
@@ -180,40 +182,11 @@ class Batches(Cursor):
             self._loader.iteration = self._starting.iteration
         self._starting.iteration = self._iteration
         if not has_order(self._base):
-            self._begin_draw(self._starting)
+            self._order.begin(self._starting)
 
     def indices(self, sampler: Iterable[Any]) -> Iterator[Any]:
-        """The index sampler's batches in the pass that begins; in a resumed one those that are left."""
-        return self._indices(self._starting, sampler)
-
-    def _indices(self, now: LoaderPass, sampler: Iterable[Any]) -> Iterator[Any]:
-        resumed = now.streams_then if now.consumed or now.drawn else None
-        skipped = 0 if now.taken_before is not None else now.taken
-        self._begin_draw(now)
-        if now.consumed:
-            sampler = data_sharding.rest(self._base, now.consumed)
-        rest = iter(sampler)
-        first = list(itertools.islice(rest, 1))
-        if resumed is not None:
-            self._leave_out(rest, skipped - 1)
-            random_streams.restore(resumed)
-            if not self._reads_ahead:
-                now.streams_then = None
-        if not skipped:
-            yield from first
-        yield from rest
-
-    def _leave_out(self, rest: Iterator[Any], count: int) -> None:
-        before, generators = random_streams.capture(), _states(self._generators)
-        collections.deque(itertools.islice(rest, max(0, count)), maxlen=0)
-        if random_streams.moved(before):
-            self._add(LAZY)
-        if self._generators_after is None:
-            return
-        if all(bool((old == new).all()) for old, new in zip(generators, _states(self._generators))):  # noqa: B905
-            _set_states(self._generators, self._generators_after)
-        else:
-            self._add(LAZY_AND_PASSES)
+        """The index sampler's batches in the pass that begins."""
+        return self._order.indices(self._starting, sampler)
 
     def length(self, sampler: Any) -> int:
         """Batches of an epoch; while the rest of one is dealt anew, what there is of it."""
@@ -221,14 +194,6 @@ class Batches(Cursor):
         if now.consumed and not now.exhausted:
             return data_sharding.batches_left(self._base, now.consumed)
         return len(sampler)
-
-    def _begin_draw(self, now: LoaderPass) -> None:
-        """Go back to where the streams were when the order was drawn; where it is drawn for the first time, note it."""
-        if now.drawn is None:
-            now.drawn = {"random": random_streams.capture(), "generators": _states(self._generators)}
-        else:
-            random_streams.restore(now.drawn["random"])
-            _set_states(self._generators, now.drawn["generators"])
 
     def counted(self, batches: Iterator[Any]) -> Iterator[Any]:
         """The loader's batches as the loop takes them."""
@@ -238,39 +203,14 @@ class Batches(Cursor):
         try:
             # A loader around another one begins the inner one only now.
             self._starting = now
-            self._read_again(now, batches)
+            self._order.read_again(now, batches)
             for batch in batches:
-                self._restore_streams(now)
+                self._order.resume_streams(now)
                 self._epoch.take(now)
                 yield batch
-            self._restore_streams(now)
-            now.random_at_end = random_streams.capture()
-            now.exhausted = True
+            self._order.resume_streams(now)
+            now.end_rng = random_streams.capture()
+            now.state = PassState.EXHAUSTED
         finally:
-            now.closed = not now.exhausted
-
-    def _restore_streams(self, now: LoaderPass) -> None:
-        """Put a resumed pass's streams back: to read ahead, its loader has drawn the order and loaded batches."""
-        if now.streams_then is None:
-            return
-        if random_streams.moved(now.streams_then):
-            self._add(READ_AHEAD)
-        random_streams.restore(now.streams_then)
-        now.streams_then = None
-
-    def _read_again(self, now: LoaderPass, batches: Iterator[Any]) -> None:
-        """Read again what was taken, where there is no order of indices to leave it out of."""
-        if now.streams_then is None or not now.taken or has_order(self._base):
-            return
-        collections.deque(itertools.islice(batches, now.taken), maxlen=0)
-        random_streams.restore(now.streams_then)
-        now.streams_then = None
-
-
-def _states(found: Sequence[Any]) -> list[Any]:
-    return [generator.get_state() for generator in found]
-
-
-def _set_states(found: Sequence[Any], states: Sequence[Any]) -> None:
-    for generator, state in zip(found, states):  # noqa: B905 (strict= came with 3.10)
-        generator.set_state(state)
+            if now.open:
+                now.state = PassState.LEFT

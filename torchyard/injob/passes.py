@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import Any, NamedTuple
 
 from torchyard.injob.reasons import CheckpointReason
@@ -29,48 +30,59 @@ UNBOUNDED = CheckpointReason("unbounded")
 OTHER_LOADER = CheckpointReason("other-loader")
 
 
+class PassState(Enum):
+    """Progress of the loop in a pass."""
+
+    #: It may take more batches.
+    OPEN = auto()
+    #: It has asked for a batch after the last.
+    EXHAUSTED = auto()
+    #: It has let go of the pass before that.
+    LEFT = auto()
+
+
 @dataclass(eq=False)
 class LoaderPass:
-    """One way through the loader."""
+    """One way through the loader: new, repeated from its beginning (`to_repeat`), or resumed in its midst (`taken`)."""
 
+    state: PassState = PassState.OPEN
     #: Batches that the loop has taken of it, with those taken before the run was resumed.
     taken: int = 0
     #: Samples that were taken of this epoch while it was dealt to other ranks, or in other batches.
     consumed: int = 0
-    #: Where the streams were before the order was drawn.
-    drawn: dict[str, Any] | None = None
-    #: Where they shall be once the order is drawn again: this pass goes on with one from a checkpoint.
-    streams_then: dict[str, Any] | None = None
-    #: Batches that it had taken before the run was stopped, in one that is begun anew.
-    taken_before: int | None = None
+    #: Batches that it had taken before the run was stopped, in one that is repeated.
+    to_repeat: int | None = None
     #: The loader's own count of passes, where it has one.
     iteration: int | None = None
-    #: The loop has asked for a batch after the last.
-    exhausted: bool = False
-    #: The loop has let go of it before that.
-    closed: bool = False
-    #: Where the streams were when the loop asked for a batch after the last.
-    random_at_end: dict[str, Any] | None = None
+    #: Where streams and generators were before the order was drawn.
+    order_rng: dict[str, Any] | None = None
+    #: Where the streams shall be once the order is drawn again, in one that is resumed; None once they are.
+    resume_rng: dict[str, Any] | None = None
+    #: Where the streams were when it was exhausted.
+    end_rng: dict[str, Any] | None = None
     #: Steps that it has fed in this process.
     steps: int = 0
     #: Batches taken, and the threads that took them, since the last step.
-    since_step: int = 0
+    taken_since_step: int = 0
     threads: set[int] = field(default_factory=set)
 
     @property
-    def live(self) -> bool:
-        """Return whether the loop may take more of it."""
-        return not self.closed and not self.exhausted
+    def open(self) -> bool:
+        return self.state is PassState.OPEN
+
+    @property
+    def exhausted(self) -> bool:
+        return self.state is PassState.EXHAUSTED
 
     def take(self) -> None:
         """Count a batch."""
         self.taken += 1
-        self.since_step += 1
+        self.taken_since_step += 1
         self.threads.add(threading.get_ident())
 
     def step_done(self) -> None:
         """Count what was taken so far as part of a step that is done."""
-        self.since_step = 0
+        self.taken_since_step = 0
         self.threads = set()
 
 
@@ -85,27 +97,30 @@ class BatchesPerStep:
 
     def begin(self) -> None:
         """Begin to count anew: another pass feeds the steps from here on."""
-        self._first: int | None = None
         self._steps = 0
-        self._twice = False
-        self._range: set[int] = set()
+        #: What its first step took, and what all of them did but those with the loader's last batch.
+        self._first = 0
+        self._amounts: set[int] = set()
 
     def step(self, taken: int, *, at_end: bool) -> str | None:
         """Count a step that took so many batches; return what that betrays. `at_end`: with the loader's last batch."""
-        before, self._steps = self._first, self._steps + 1
-        if before is None:
+        self._steps += 1
+        if self._steps == 1:
             self._first = taken
-        self._twice = self._twice or taken == before
-        self.confirmed = self.confirmed or self._twice or taken == self.first
-        self.first = taken if self.first is None else self.first
+        elif taken == self._first:
+            self.confirmed = True
+        if self.first is None:
+            self.first = taken
+        elif taken == self.first:
+            self.confirmed = True
         if not at_end:
-            self._range = {min(self._range | {taken}), max(self._range | {taken})}
-        return AHEAD if self._steps == 2 and before is not None and taken < before and not at_end else None
+            self._amounts.add(taken)
+        return AHEAD if self._steps == 2 and taken < self._first and not at_end else None
 
     def idle(self) -> str | None:
         """Count a step after the last batch, which took none; return what that betrays."""
-        alone = self._steps == 1 and self._first is not None and self._first > 1
-        return AHEAD if alone or len(self._range) > 1 else None
+        alone = self._steps == 1 and self._first > 1
+        return AHEAD if alone or len(self._amounts) > 1 else None
 
 
 class PassEnd(NamedTuple):
