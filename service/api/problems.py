@@ -11,6 +11,7 @@ from pydantic_core import ErrorDetails
 from sqlalchemy.exc import DataError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.routing import Match, Route
 
 from service.errors import DISK_FULL, ProblemError, field_problem, invalid, of_database
@@ -152,7 +153,12 @@ def install(app: FastAPI) -> None:
 
 
 def _install_outer(app: FastAPI) -> None:
-    """Handle failures that are no fault of the request: the database is away, the disk is full."""
+    """Handle failures of neither request nor service: the client is gone, the database is away, the disk is full."""
+
+    @app.exception_handler(ClientDisconnect)
+    async def _gone(request: Request, _error: ClientDisconnect) -> Response:
+        logger.info("%s %s: the client hung up before it had sent everything", request.method, request.url.path)
+        return Response(status_code=400)  # nobody hears it
 
     @app.exception_handler(OperationalError)
     @app.exception_handler(PoolTimeoutError)
