@@ -1,11 +1,13 @@
 """Loading: batches of a sampler on the device."""
 
+import random
 from collections import deque
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
+import numpy
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Sampler, default_collate
@@ -39,23 +41,41 @@ def load(
 ) -> Iterator[Pair]:
     """Yield the sampler's batches on the device; with loader processes each is copied during the step before.
 
-    Chance in loader processes is drawn from `stream` (names for `derive`): it does not touch the rank's own, and a
-    run resumed at an epoch sees the same.
+    Chance in loader processes is drawn from `stream` (names for `derive`) and the batch's first sample: it does not
+    touch the rank's own, and a resumed run sees the same, whichever process loads the batch.
     """
+    seed = derive(recipe.seed, "loader", *stream)
     loader: DataLoader[Pair] = DataLoader(
-        dataset,
+        SeededDataset(dataset, seed) if recipe.num_workers else dataset,
         batch_sampler=sampler,
         num_workers=recipe.num_workers,
         collate_fn=_batched,
         pin_memory=device.type == "cuda",
         worker_init_fn=shield_from_sigterm if recipe.num_workers else None,
-        generator=torch.Generator().manual_seed(derive(recipe.seed, "loader", *stream)),
+        generator=torch.Generator().manual_seed(seed),
     )
     pairs: Iterator[Pair] = iter(loader)
     if device.type == "cpu" and not recipe.channels_last:
         return pairs  # they are where and as they should be
     # Without loader processes a pair must not be drawn before its turn: that may take from the rank's random stream.
     return copied(pairs, device, ahead=int(recipe.num_workers > 0), channels_last=recipe.channels_last)
+
+
+class SeededDataset(Dataset[Any]):
+    """Another set's samples in a loader process, whose random streams begin anew with each batch."""
+
+    def __init__(self, source: Any, seed: int) -> None:
+        self._source = source
+        self._seed = seed
+
+    def __getitems__(self, indices: list[int]) -> Any:
+        seed = derive(self._seed, indices[0])
+        random.seed(seed)
+        numpy.random.seed(seed % 2**32)
+        torch.default_generator.manual_seed(seed)  # torch.manual_seed would note it for GPUs too, each time
+        if hasattr(self._source, "__getitems__"):
+            return self._source.__getitems__(indices)
+        return [self._source[index] for index in indices]
 
 
 def copied(pairs: Iterator[Pair], device: torch.device, *, ahead: int, channels_last: bool = False) -> Iterator[Pair]:

@@ -1,15 +1,20 @@
 """Loader processes begin with the next epoch while the model is evaluated; what is trained stays the same."""
 
 import multiprocessing
+import random
 from pathlib import Path
 from typing import Any
 
+import numpy
+import torch
 from torch import Tensor
+from torch.utils.data import Dataset
 
 from tests.support import ranks, training
 from tests.support.attempt import AttemptFolder
 from torchyard.injob import control
 from torchyard.recipe import Recipe
+from trainer.data import DataSets, Shape
 from trainer.distributed.process_group import joined
 from trainer.loop import training as loop
 from trainer.loop.components import build
@@ -58,3 +63,26 @@ def test_a_resumed_run_loads_what_it_would_have_loaded(tmp_path: Path) -> None:
     (point,) = attempt.checkpoints()
     resumed = training.train(AHEAD, 1, tmp_path / "resumed", restore=point)
     assert training.equal(resumed.whole, training.train(AHEAD, 1, tmp_path / "whole").whole)
+
+
+class Noisy(Dataset[tuple[Tensor, int]]):
+    """Samples with noise from each of the streams that there are."""
+
+    def __len__(self) -> int:
+        return 20
+
+    def __getitem__(self, index: int) -> tuple[Tensor, int]:
+        noise = torch.rand(()) + random.random() + numpy.random.rand()
+        return torch.full((4,), index / 20) + noise, index % 2
+
+
+def noisy() -> DataSets:
+    return DataSets(train=Noisy(), validation=Noisy(), shape=Shape(sample=(4,), classes=2))
+
+
+def test_chance_of_a_jobs_own_data_resumes_within_an_epoch(tmp_path: Path) -> None:
+    given = {**AHEAD, "data": {"name": "custom", "target": f"{__name__}:noisy"}, "batch_size": 4, "epochs": 1}
+    whole = training.train(given, 1, tmp_path / "whole", checkpoint_every=1e-9)
+    resumed = training.train(given, 1, tmp_path / "resumed", restore=whole.attempt.checkpoints()[1])
+    assert training.equal(resumed.whole, whole.whole)
+    assert resumed.attempt.series("val/loss") == whole.attempt.series("val/loss")
