@@ -61,6 +61,8 @@ class TrainSampler(Sampler[list[int]]):
         self._least = size if drop_last else shares.count
         self.epoch = 0
         self.consumed = 0
+        #: An epoch of other samples, or in another order, was under way in the checkpoint: it begins anew.
+        self.begun_anew = False
 
     def set_epoch(self, epoch: int, consumed: int = 0) -> None:
         """Go to a place in the training: the next iteration starts there."""
@@ -74,10 +76,18 @@ class TrainSampler(Sampler[list[int]]):
         return other
 
     def state_dict(self) -> dict[str, int]:
-        return {"epoch": self.epoch, "consumed": self.consumed}
+        return {"epoch": self.epoch, "consumed": self.consumed, **self._data}
+
+    @property
+    def _data(self) -> dict[str, int]:
+        """Figures that the order of an epoch's samples follows from."""
+        return {"samples": self._samples, "seed": self._seed}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.set_epoch(int(state["epoch"]), int(state["consumed"]))
+        # Earlier checkpoints do not tell.
+        same = all(state.get(name, value) == value for name, value in self._data.items())
+        self.begun_anew = not same and state["consumed"] > 0
+        self.set_epoch(int(state["epoch"]), int(state["consumed"]) if same else 0)
 
     def advance(self, step_size: int) -> None:
         """Count one step of the optimizer, on so many samples, as done."""

@@ -141,6 +141,8 @@ class Training:
             return
         if self.state.resumed:
             log.info("resumed at step %d, epoch %d", self.step, self.state.epoch + 1)
+        if self.components.sampler.begun_anew:
+            log.warning("the data or the seed are not those of the checkpoint: its epoch begins anew")
         size, passes = self.components.sampler.effective_batch, recipe.accumulate
         log.info(
             "strategy %s  ranks %d  effective batch %d = %d share(s) x %d samples x %d pass(es)",

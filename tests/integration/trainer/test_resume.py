@@ -163,6 +163,14 @@ def test_more_epochs_later(train: Train) -> None:
     assert training.equal(weights(resumed.checkpoints()[-1]), weights(longer.checkpoints()[-1]))
 
 
+def test_an_epoch_of_other_data_begins_anew_and_says_so(train: Train, caplog: pytest.LogCaptureFixture) -> None:
+    checkpoint = train(RECIPE, checkpoint_every=EVERY_STEP).checkpoints()[6]  # two steps of the second epoch are done
+    fewer = {**RECIPE, "data": {**RECIPE["data"], "samples": 8}}
+    resumed = train(fewer, restore=checkpoint)
+    assert list(resumed.series("val/loss")) == [7 + 2]
+    assert "the data or the seed are not those of the checkpoint: its epoch begins anew" in caplog.messages
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -85,13 +85,23 @@ def test_another_number_of_ranks_goes_on_without_loss_or_double(
     assert samples - len(taken) < max(before, after)
 
 
+def test_an_epoch_of_other_samples_begins_anew() -> None:
+    (fewer,) = samplers(90, 7, 1)
+    fewer.load_state_dict({"epoch": 2, "consumed": 95, "samples": 100, "seed": 3})
+    assert (fewer.epoch, fewer.consumed, fewer.begun_anew) == (2, 0, True)
+    fewer.load_state_dict({"epoch": 2, "consumed": 0, "samples": 90, "seed": 4})
+    assert not fewer.begun_anew
+    fewer.load_state_dict({"epoch": 2, "consumed": 35, "samples": 90, "seed": 4})
+    assert fewer.begun_anew
+
+
 def test_a_resumed_rank_sees_the_same_batches() -> None:
     (whole,) = samplers(100, 7, 1)
     (resumed,) = samplers(100, 7, 1)
     whole.set_epoch(2)
     resumed.load_state_dict({"epoch": 2, "consumed": 35})
     assert list(resumed) == list(whole)[5:]
-    assert resumed.state_dict() == {"epoch": 2, "consumed": 35}
+    assert resumed.state_dict() == {"epoch": 2, "consumed": 35, "samples": 100, "seed": 3}
 
 
 def test_every_epoch_has_its_own_order() -> None:
