@@ -88,7 +88,7 @@ def after(calls: Mapping[str, Then]) -> None:
     for name, call in calls.items():
         if _is_loading(name):
             _once_loaded(name, call)
-        elif name in sys.modules:
+        elif sys.modules.get(name) is not None:  # None keeps it from being imported
             _do(call, sys.modules[name])
     # One that is being imported may fail, and be tried again.
     later = {name: call for name, call in calls.items() if name not in sys.modules or _is_loading(name)}

@@ -58,6 +58,16 @@ def test_looking_for_it_is_no_import(package: str) -> None:
     assert package not in sys.modules
 
 
+def test_a_module_that_must_not_be_imported_is_left_alone(
+    package: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    importing.after({package: _add})
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module(package)
+    assert capfd.readouterr().err == ""
+
+
 def test_a_forked_process_that_asks_again_has_it_done_once(package: str) -> None:
     seen: list[ModuleType] = []
     importing.after({package: lambda module: pytest.fail("of the process before")})
