@@ -45,6 +45,8 @@ def build(recipe: Recipe, world: World) -> Components:
     sampler = _sampler(recipe, strategy, len(data.train))  # type: ignore[arg-type]
     randomness.seed_all(recipe.seed)
     model = compute.shaped(MODELS[recipe.model.name](recipe.model, data.shape), recipe)
+    if not model.training:  # as transformers and others hand over pretrained ones; single layers keep their mode
+        model.train()
     correct = CorrectCounter(objective_for(data.shape))
     task = TrainingTask(
         objective=correct.counting(),

@@ -87,6 +87,15 @@ def dropping() -> nn.Module:
     return nn.Sequential(*layers)
 
 
+def in_evaluation_mode() -> nn.Module:
+    return nn.Sequential(nn.Linear(5, 16), nn.BatchNorm1d(16), nn.Linear(16, 10)).eval()
+
+
+def test_a_model_that_comes_in_evaluation_mode_is_trained(tmp_path: Path) -> None:
+    given = {**UNEVEN, "model": {"name": "custom", "target": f"{__name__}:in_evaluation_mode"}, "epochs": 1}
+    assert training.train(given, 2, tmp_path).whole["1.running_mean"].any()
+
+
 def test_scores_are_of_evaluation_mode_and_change_no_bit_of_the_training(tmp_path: Path) -> None:
     given = {**UNEVEN, "model": {"name": "custom", "target": f"{__name__}:dropping"}, "epochs": 3}
     often = training.train(given, 2, tmp_path / "often")
