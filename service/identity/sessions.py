@@ -1,6 +1,6 @@
 """Sessions of the dashboard, each with a token of its own."""
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import Connection, delete, func, select, update
 
 from service.db.engine import Database
 from service.db.models import Token, User
@@ -54,6 +54,9 @@ def open_session(db: Database, token_id: str, now: int) -> tuple[api.User, api.N
 
 def _begin(tx: Connection, token_id: str, now: int) -> api.NewToken:
     tx.execute(delete(Token).where(Token.parent_id.is_not(None), Token.expires_us < now))
+    # A session's own session belongs to the same token, whose end either waits for this one or is seen here.
+    opener = select(func.coalesce(Token.parent_id, Token.id)).where(Token.id == token_id).scalar_subquery()
+    tx.execute(select(Token.id).where(Token.id == opener).with_for_update(read=True, key_share=True))
     token = TokenRecord.first(tx.execute(select(Token.__table__).where(Token.id == token_id)))
     if token is None or token.revoked_us is not None or (token.expires_us is not None and token.expires_us <= now):
         raise ProblemError(
@@ -69,7 +72,7 @@ def _begin(tx: Connection, token_id: str, now: int) -> api.NewToken:
             TranslatableText("service-account-session", "A service account opens no session: use a person's token."),
         )
     expires_us = min(now + SESSION_S * 1_000_000, token.expires_us or 2**62)
-    parent = token.parent_id or token.id  # a session's own session belongs to the same token
+    parent = token.parent_id or token.id
     return tokens.issue(tx, token.user_id, NAME, token.scopes, now, expires_us=expires_us, parent_id=parent)
 
 

@@ -229,7 +229,8 @@ def end(tx: Connection, caller: Caller, token_id: str, now: int) -> None:
 
 
 def _own_token(tx: Connection, caller: Caller, token_id: str) -> TokenRecord:
-    token = TokenRecord.first(tx.execute(select(Token.__table__).where(Token.id == token_id)))
+    # Locked: a session that it opens meanwhile is there when it ends, and of two that replace it one does.
+    token = TokenRecord.first(tx.execute(select(Token.__table__).where(Token.id == token_id).with_for_update()))
     if token is None or token.revoked_us is not None or (token.user_id != caller.user_id and not caller.admin):
         raise not_found("token", token_id)
     in_use = TokenRecord.one(tx.execute(select(Token.__table__).where(Token.id == caller.token_id)))
