@@ -38,8 +38,8 @@ def sweep(db: Database, store: BlobStore, now: int) -> None:
 
 
 def _drop_uncommitted_snapshots(tx: Connection, before_us: int) -> None:
-    old = select(Snapshot.id).where(~Snapshot.committed, Snapshot.created_us < before_us)
-    ids = list(tx.scalars(old))
+    old = select(Snapshot.id).where(~Snapshot.committed, Snapshot.created_us < before_us).order_by(Snapshot.id)
+    ids = list(tx.scalars(old.with_for_update()))  # one that is committed or announced again meanwhile stays
     tx.execute(delete(SnapshotFile).where(SnapshotFile.snapshot_id.in_(ids)))
     tx.execute(delete(Snapshot).where(Snapshot.id.in_(ids)))
 

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import Connection, exists, insert, select, update
 
@@ -51,7 +52,7 @@ def create(db: Database, user_id: str, files: Sequence[FileRef], now: int) -> Mi
     with db.write() as tx:
         snapshot = _find(tx, user_id, digest) or _insert(tx, user_id, digest, files, now)
         # As young as a new one, so that `unused_code` leaves it to the job that is submitted next.
-        tx.execute(update(Snapshot).where(Snapshot.id == snapshot.id).values(created_us=now))
+        _set(tx, snapshot.id, created_us=now)
         return _answer(tx, snapshot, user_id)
 
 
@@ -119,11 +120,21 @@ def _insert(tx: Connection, user_id: str, digest: str, files: Sequence[FileRef],
         )
     found = _find(tx, user_id, digest)
     if found is None:
-        raise ProblemError(
-            "unavailable",
-            TranslatableText("snapshot-removed", "The same snapshot is being removed: submit it again."),
-        )
+        raise _removed()
     return found
+
+
+def _set(tx: Connection, snapshot_id: str, **values: Any) -> None:
+    """Change a snapshot; ``unavailable`` if housekeeping has just removed it."""
+    if not tx.execute(update(Snapshot).where(Snapshot.id == snapshot_id).values(**values)).rowcount:
+        raise _removed()
+
+
+def _removed() -> ProblemError:
+    return ProblemError(
+        "unavailable",
+        TranslatableText("snapshot-removed", "The same snapshot is being removed: submit it again."),
+    )
 
 
 def _answer(tx: Connection, snapshot: _SnapshotState, user_id: str) -> MissingBlobs:
@@ -184,7 +195,7 @@ def commit(db: Database, snapshot_id: str, user_id: str) -> MissingBlobs:
                     ),
                 )
             _check_sizes(tx, snapshot_id)
-            tx.execute(update(Snapshot).where(Snapshot.id == snapshot_id).values(committed=True))
+            _set(tx, snapshot_id, committed=True)
     return MissingBlobs(id=snapshot_id, missing=[], committed=True)
 
 

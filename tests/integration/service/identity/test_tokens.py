@@ -1,21 +1,20 @@
 """Tokens that end at one service while another uses them."""
 
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from sqlalchemy import select, text
+from sqlalchemy import select
 
 from service.db.engine import Database
 from service.db.models import Token
 from service.errors import ProblemError
 from service.identity import sessions, tokens, users
 from service.identity.callers import Caller, Tokens
+from tests.support.locks import is_waiting
 from tests.support.wait import until
 from torchyard import api
 
 NOW = 1_000_000_000
-_WAITING = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 
 
 @pytest.fixture
@@ -29,14 +28,6 @@ def ada(db: Database) -> Caller:
         user = users.add(tx, "ada", "member", NOW)
         token = tokens.issue(tx, user.id, "laptop", ["submit"], NOW)
     return Caller(user_id=user.id, name="ada", admin=False, scopes=frozenset({"submit"}), node=None, token_id=token.id)
-
-
-def is_waiting(db: Database, other: Future[Any]) -> bool:
-    """Tell whether another transaction waits for this one's end; with SQLite every one does."""
-    if db.is_sqlite or other.done():
-        return True
-    with db.read() as tx:
-        return bool(tx.scalar(text(_WAITING)))
 
 
 def valid(db: Database) -> list[str]:

@@ -7,15 +7,15 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import pytest
-from sqlalchemy import Connection, delete, insert, text, update
+from sqlalchemy import Connection, delete, insert, update
 from sqlalchemy.exc import IntegrityError
 
 from service.artifacts import housekeeping
 from service.db import stored_bytes
-from service.db.engine import Database
 from service.db.models import Checkpoint, Job, Project, StoredBytes, User
 from service.db.unit_of_work import unit_of
 from service.storage import retention
+from tests.support.locks import is_waiting
 from tests.support.plane import Plane, Seeded, sha256
 from tests.support.storage import check_sums
 from tests.support.wait import until
@@ -146,18 +146,9 @@ def test_one_that_is_stored_while_it_is_deleted_is_not_counted(data_plane: Plane
             tx.execute(update(Checkpoint).where(Checkpoint.id == checkpoint).values(state="stored"))
             unit_of(tx).count_stored(JobId(seeded.job), 7)
             deleting = threads.submit(mark)
-            until(lambda: db.is_sqlite or _waits(db), what="the other transaction")
+            until(lambda: is_waiting(db, deleting), what="the other transaction")
         deleting.result()
     assert check_sums(db) == 0
-
-
-_WAITING = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-
-
-def _waits(db: Database) -> bool:
-    """Tell whether a transaction waits for another one's row."""
-    with db.read() as tx:
-        return bool(tx.scalar(text(_WAITING)))
 
 
 def test_sums_that_are_wrong_are_corrected_whatever_is_written_meanwhile(
