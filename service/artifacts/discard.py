@@ -12,6 +12,7 @@ from sqlalchemy.orm import aliased
 
 from service import lifecycle
 from service.artifacts import blobs, housekeeping
+from service.db.chunks import chunks
 from service.db.engine import Database
 from service.db.models import (
     Attempt,
@@ -185,13 +186,13 @@ def _forget(tx: Connection, job_id: JobId, now: int) -> list[str]:
 
 def _remove(db: Database, store: BlobStore, jobs: Sequence[JobId]) -> None:
     """Remove logs and points that no row refers to any more; may be repeated."""
-    for job_id in jobs:
+    for some in chunks(jobs):
         with db.read() as tx:
             # A node that was lost may have come back since, and brought its logs.
             has_logs = exists().where(LogStream.attempt_id == Attempt.id)
-            attempts = list(tx.scalars(select(Attempt.id).where(Attempt.job_id == job_id, ~has_logs)))
+            attempts = list(tx.scalars(select(Attempt.id).where(Attempt.job_id.in_(some), ~has_logs)))
             left = [exists().where(table.series_id == MetricSeries.id) for table in (MetricPoint, MetricRollup)]
-            series = list(tx.scalars(select(MetricSeries.id).where(MetricSeries.job_id == job_id, or_(*left))))
+            series = list(tx.scalars(select(MetricSeries.id).where(MetricSeries.job_id.in_(some), or_(*left))))
         for attempt in attempts:
             store.delete_logs(attempt)
         while series:

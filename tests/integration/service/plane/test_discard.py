@@ -1,7 +1,8 @@
+import threading
 from typing import Any
 
 import pytest
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import event, func, insert, select, update
 
 from service.artifacts import discard
 from service.artifacts.housekeeping import DAY_US
@@ -173,3 +174,23 @@ def test_only_the_owner_and_administrators_discard(data_plane: Plane) -> None:
     with data_plane.live.as_token(token["secret"]) as other:
         assert other.post(f"/api/v1/jobs/{seeded.job}/discard").status_code == 403
     assert all(holds(data_plane, seeded).values())
+
+
+def test_a_round_reads_no_more_often_the_more_were_discarded(data_plane: Plane) -> None:
+    db, own, asked = data_plane.ctx.db, threading.get_ident(), list[str]()
+
+    def listen(*call: Any) -> None:
+        if threading.get_ident() == own:
+            asked.append(call[2])
+
+    event.listen(db.engine, "before_cursor_execute", listen)
+    often = []
+    for count in (1, 4):
+        jobs = [data_plane.job().job for _ in range(count)]
+        with db.write() as tx:
+            tx.execute(update(Job).where(Job.id.in_(jobs)).values(discarded_us=data_plane.ctx.now_us()))
+        asked.clear()
+        sweep(data_plane.ctx)
+        often.append(len(asked))
+    event.remove(db.engine, "before_cursor_execute", listen)
+    assert often[0] == often[1]
