@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 def sweep(db: Database, store: BlobStore, now: int) -> None:
     """Remove everything old or abandoned. Call it every few minutes, outside any transaction."""
-    store.sweep_inbox(ABANDONED_US / 1_000_000)
+    store.sweep_inbox((now - ABANDONED_US) / 1e6)
     with db.write() as tx:
         tx.execute(delete(Sample).where(Sample.time_us < now - KEEP_SAMPLES_US))
         tx.execute(delete(Outage).where(Outage.ended_us < now - KEEP_OUTAGES_US))

@@ -12,6 +12,7 @@ from service.controllers.scheduling import Scheduler
 from service.db.leader import Leader
 from service.identity import audit, tokens
 from service.infra import heap
+from service.infra.age_clock import AgeClock
 from service.infra.observability import Counters
 from service.infra.threads import Repeated
 
@@ -33,16 +34,18 @@ def running(ctx: Context, woken: threading.Event, counters: Counters) -> Iterato
     scheduler, monitor = Scheduler(ctx, leader, counters), Monitor(ctx, leader)
 
     compare_us = ctx.now_us() + FIRST_COMPARISON_US
+    age_clock = AgeClock(ctx.now_us, ctx.monotonic)
 
     def clean() -> None:
         nonlocal compare_us
+        now = age_clock()
         if not leader.leads():
             return
         with ctx.db.with_reserve():
             ctx.broker_accounts.keep(tokens.node_tokens(ctx.db, ctx.now_us()))
-            housekeeping.sweep(ctx.db, ctx.store, ctx.now_us())
-            audit.forget_old(ctx.db, ctx.now_us(), ctx.settings.keep_audit_s)
-            discard.sweep(ctx.db, ctx.store, ctx.now_us(), ctx.settings.keep_ended_s)
+            housekeeping.sweep(ctx.db, ctx.store, now)
+            audit.forget_old(ctx.db, now, ctx.settings.keep_audit_s)
+            discard.sweep(ctx.db, ctx.store, now, ctx.settings.keep_ended_s)
             if ctx.now_us() >= compare_us:
                 housekeeping.correct_sums(ctx.db)
                 compare_us = ctx.now_us() + housekeeping.DAY_US

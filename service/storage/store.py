@@ -15,7 +15,6 @@ import re
 import secrets
 import shutil
 import stat
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import FileIO
@@ -187,13 +186,12 @@ class BlobStore:
         if free < self.floor:
             raise errors.NoRoomError(free)
 
-    def sweep_inbox(self, older_than_s: float) -> int:
-        """Remove uploads and placed files that nobody finished; return how many."""
-        limit = time.time() - older_than_s
+    def sweep_inbox(self, before_s: float) -> int:
+        """Remove uploads and placed files that nobody has touched since a unix time; return how many."""
         swept = 0
         for entry in list(self.inbox.iterdir()):
             with suppress(FileNotFoundError):
-                if entry.name != INBOX_PROBE and entry.lstat().st_mtime < limit and not entry.is_dir():
+                if entry.name != INBOX_PROBE and entry.lstat().st_mtime < before_s and not entry.is_dir():
                     entry.unlink()
                     swept += 1
         return swept

@@ -251,6 +251,18 @@ def test_housekeeping_corrects_sums_of_stored_bytes(yard: RecordedContext, monke
         wait.until(lambda: held() == 0)
 
 
+def test_a_clock_that_is_set_forward_makes_nothing_old(yard: RecordedContext, monkeypatch: pytest.MonkeyPatch) -> None:
+    rounds: list[int] = []
+    monkeypatch.setattr(background, "HOUSEKEEPING_S", 0.01)
+    monkeypatch.setattr(background.discard, "sweep", lambda _db, _store, now, _keep_s: rounds.append(now))
+    with background.running(yard.ctx, yard.woken, Counters()):
+        wait.until(lambda: rounds)
+        yard.clock.set(365 * 86_400)
+        seen = len(rounds)
+        wait.until(lambda: len(rounds) > seen + 1)
+    assert set(rounds) == {box.NOW}
+
+
 def test_free_memory_is_given_back_again_and_again(yard: RecordedContext, monkeypatch: pytest.MonkeyPatch) -> None:
     rounds: list[int] = []
     monkeypatch.setattr(background, "GIVE_BACK_S", 0.01)
