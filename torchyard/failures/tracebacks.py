@@ -5,7 +5,8 @@ from typing import Final
 
 _BEGIN: Final = "Traceback (most recent call last):"
 #: A script that cannot be compiled has no traceback, only the place and the error.
-_NOT_COMPILED: Final = re.compile(r"^ +File .*\n(?: +.*\n)*((?:Syntax|Indentation|Tab)Error: .*)", re.MULTILINE)
+#: A line can be read in one way only: with more, dozens of indented lines would take for ever.
+_NOT_COMPILED: Final = re.compile(r"^ +File .*\n(?: .*\n)*((?:Syntax|Indentation|Tab)Error: .*)", re.MULTILINE)
 
 
 def raised_line(tail: str) -> str | None:

@@ -31,6 +31,11 @@ it("takes the error of a script that cannot be compiled", () => {
   expect(failureWords({ ...KNOWN, message: "exited with code 1", traceback }).headline).toBe("SyntaxError: '(' was never closed");
 });
 
+it("takes no long time for lines that a crash has printed", () => {
+  const traceback = `Fatal Python error: Segmentation fault\n\n${"  File \"train.py\", line 3 in load\n".repeat(100)}`;
+  expect(failureWords({ ...KNOWN, message: "was killed", traceback }).headline).toBe("was killed");
+});
+
 it("does not say the exception's line twice", () => {
   const message = "exited with code 1: ValueError: no x";
   expect(failureWords({ ...KNOWN, message, traceback: `${FRAMES}ValueError: no x` }).advice).toBeNull();

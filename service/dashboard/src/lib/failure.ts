@@ -27,7 +27,7 @@ export interface FailureWords {
 
 const TRACEBACK = "Traceback (most recent call last):";
 /** A script that cannot be compiled has no traceback, only the place and the error. */
-const NOT_COMPILED = /^ +File .*\n(?: +.*\n)*((?:Syntax|Indentation|Tab)Error: .*)/m;
+const NOT_COMPILED = /^ +File .*\n(?: .*\n)*((?:Syntax|Indentation|Tab)Error: .*)/m;
 /** How the service begins when it tells of the end of a process. */
 const ENDED = /^((?:rank \d+|the launcher|exited|killed)[^:]*): (.+)$/s;
 

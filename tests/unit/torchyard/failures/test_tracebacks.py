@@ -22,6 +22,7 @@ FRAMES = '  File "train.py", line 3, in <module>\n    load()\n'
             "SyntaxError: '(' was never closed",
         ),
         ("SyntaxError: printed by the script\n", None),
+        ("Fatal Python error: Segmentation fault\n\n" + 100 * '  File "train.py", line 3 in load\n', None),
     ],
 )
 def test_the_exception_alone_is_the_reason_not_what_was_printed_last(tail: str, line: str | None) -> None:
