@@ -28,13 +28,19 @@ class Shape:
 
 @dataclass(frozen=True, kw_only=True)
 class DataSets:
-    """Training and validation samples. Raises RecipeError when there are none of the latter."""
+    """Training and validation samples, each with a length. Raises RecipeError when there are none of the latter."""
 
     train: Dataset[Any]
     validation: Dataset[Any]
     shape: Shape
 
     def __post_init__(self) -> None:
+        for name, data in (("train", self.train), ("validation", self.validation)):
+            if not hasattr(data, "__len__"):
+                raise RecipeError(
+                    f"the {name} samples are a {type(data).__name__}, which has no length: give a Dataset with __len__ "
+                    "and __getitem__"
+                )
         if not len(self.validation):  # type: ignore[arg-type] # the sets are to have a length
             raise RecipeError("the data have no validation samples: hold some back, one is enough")
 

@@ -1,7 +1,9 @@
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 import torch
+from torch.utils.data import IterableDataset
 
 from torchyard.recipe.data import Digits, Synthetic, SyntheticSegmentation
 from trainer.data import DATA, TensorData
@@ -79,3 +81,14 @@ def test_a_set_without_validation_samples_is_refused() -> None:
     data = synthetic(Synthetic(samples=2, validation_samples=1))
     with pytest.raises(RecipeError, match="no validation samples: hold some back"):
         replace(data, validation=TensorData(torch.ones(0, 1, 8, 8), torch.ones(0)))
+
+
+class Stream(IterableDataset[tuple[torch.Tensor, int]]):
+    def __iter__(self) -> Iterator[tuple[torch.Tensor, int]]:
+        return iter(())
+
+
+def test_samples_without_a_length_are_refused() -> None:
+    data = digits(Digits())
+    with pytest.raises(RecipeError, match="the train samples are a Stream, which has no length: give a Dataset with"):
+        replace(data, train=Stream())
