@@ -39,7 +39,9 @@ class LogSink(Protocol):
 class _LogStream:
     rank: int
     mark: int = 0
+    #: So far what is stored was given back to the file system, and beyond the limit what never will be.
     punched: int = 0
+    cut: int = 0
     #: Bytes beyond the limit that the service was told of.
     told_dropped: int = 0
     #: Whether `mark` is the service's own word.
@@ -106,10 +108,12 @@ class LogForwarder:
                 return False
             # A worker that has just started asks for the mark before it reads what may have been sent already.
             length = min(BATCH, max(0, end - stream.mark)) if stream.known else 0
-            self._send(stream, os.pread(descriptor, length, stream.mark), dropped)
+            data = os.pread(descriptor, length, stream.mark)
         if size > PUNCH_ABOVE:
-            # What lies beyond the limit is not sent: that goes as well, once all before it is stored.
-            _punch(path, stream, max(0, (size if stream.mark >= end else stream.mark) - KEEP_TAIL))
+            stream.cut = _punch(path, max(stream.cut, end), size - KEEP_TAIL)  # whether the service answers or not
+        self._send(stream, data, dropped)
+        if size > PUNCH_ABOVE:
+            stream.punched = _punch(path, stream.punched, stream.mark - KEEP_TAIL)
         return stream.mark < end
 
     def _send(self, stream: _LogStream, data: bytes, dropped: int) -> None:
@@ -130,14 +134,14 @@ def rank_of(name: str, node_rank: int = 0) -> int | None:
     return int(match.group(1)) if match else None
 
 
-def _punch(path: Path, stream: _LogStream, until: int) -> None:
-    """Give the blocks before `until` back to the file system; offsets stay as they are."""
+def _punch(path: Path, since: int, until: int) -> int:
+    """Give blocks back to the file system, if it is worth it, and return how far; offsets stay as they are."""
     until -= until % _BLOCK
-    if until - stream.punched < PUNCH_STEP:
-        return
+    if until - since < PUNCH_STEP:
+        return since
     try:
         with opening.plain(path, write=True) as descriptor:
-            _libc.fallocate(descriptor, _KEEP_SIZE_PUNCH_HOLE, stream.punched, until - stream.punched)
+            _libc.fallocate(descriptor, _KEEP_SIZE_PUNCH_HOLE, since, until - since)
     except OSError as error:
         logger.debug("%s cannot be punched: %s", path, error)
-    stream.punched = until
+    return until

@@ -117,12 +117,18 @@ def test_what_is_not_sent_yet_stays_though_the_log_is_past_its_limit(
 ) -> None:
     for name in ("BATCH", "PUNCH_ABOVE", "PUNCH_STEP", "KEEP_TAIL"):
         monkeypatch.setattr(logs, name, 4096)
-    sink, limit = Sink(), 10 * 4096
+    sink, limit, end = Sink(), 10 * 4096, b"x" * 4096
+    sink.away = True
     pump = forwarder(folder, sink, limit=limit)
     write(folder, b"x" * 4 * limit)
+    with pytest.raises(UnavailableError):
+        pump.pump()
+    sent, beyond = b"x" * limit, bytes(3 * limit - 4096)
+    assert (folder / "logs" / "rank-0.log").read_bytes() == sent + beyond + end
+    sink.away = False
     drain(pump)
-    assert sink.stored[0] == b"x" * limit
-    assert (folder / "logs" / "rank-0.log").read_bytes() == bytes(4 * limit - 4096) + b"x" * 4096
+    assert sink.stored[0] == sent
+    assert (folder / "logs" / "rank-0.log").read_bytes() == bytes(limit - 4096) + end + beyond + end
 
 
 def test_nothing_is_lost_while_the_service_is_away(folder: Path) -> None:
