@@ -5,6 +5,8 @@ Its modules need only the standard library, the shim's and each other, on Python
 importable: a job may have a package `worker` of its own.
 
 The tree of processes is that of a plain start: the shim is forked from the server, the elastic agent from the shim, the
-ranks' wrappers from the agent, and each rank from its wrapper. Only nothing is executed in between, and nothing is
-imported. Wherever a program cannot be run like that, it is executed after all.
+ranks' wrappers from the agent, and each rank from its wrapper; for another account than the worker's the server forks a
+reaper in place of the shim. Only nothing is executed in between, and nothing is imported: each child raises
+`Continuation` to leave its parent's functions, and goes on with its own work from the bottom of the stack
+(`server.trampoline`). Wherever a program cannot be run like that, it is executed after all.
 """

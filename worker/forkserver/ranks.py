@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 from worker.shim import elastic
-from worker.shim.fork import Successor
+from worker.shim.fork import Continuation
 
 #: Where torchrun's class for a rank's process lies, in newer and in older versions.
 _HANDLERS = (
@@ -37,7 +37,7 @@ class WaitingRank:
         if self.pid == 0:
             # torchrun signals it by the group of its own that it leads.
             os.setsid()
-            raise Successor(lambda: _wait(read, wrap))
+            raise Continuation(lambda: _wait(read, wrap))
         os.close(read)
         os.close(leads)
         self._led = led
@@ -77,7 +77,7 @@ class ForkedRank(subprocess.Popen[bytes]):
 
 
 def fork_ranks(arguments: Sequence[str], wrap: Wrap) -> list[WaitingRank]:
-    """Fork the ranks of an agent with these arguments of `elastic`. Raises `Successor` in each of them."""
+    """Fork the ranks of an agent with these arguments of `elastic`. Raises `Continuation` in each of them."""
     count = next(int(word[len(_COUNT) :]) for word in arguments if word.startswith(_COUNT))
     return [WaitingRank(wrap) for _ in range(count)]
 

@@ -1,8 +1,8 @@
 """The reaper of a job whose shim runs as another account: a fork of the account's server, between it and the job.
 
-It is the parent of the job's first process and the subreaper of all others, tells the shim (`worker.shim.lent`) what
-has ended, and with the shim it leaves, and the job with it. It runs nothing of the job itself, and begins nothing
-before the shim has moved it to where the job belongs.
+It is the parent of the job's first process and the subreaper of all others, tells the shim what has ended
+(`worker.shim.reaper_child`), and with the shim it leaves, and the job with it. It runs nothing of the job itself, and
+begins nothing before the shim has moved it to where the job belongs.
 """
 
 import json
@@ -16,17 +16,17 @@ from typing import NoReturn
 
 from worker.forkserver.title import ProcessTitle
 from worker.shim.files import Json
-from worker.shim.fork import Execute, Successor, become_subreaper, turn_into
-from worker.shim.lent import GO, MESSAGE, READY
+from worker.shim.fork import Become, Continuation, become_subreaper, child_main
+from worker.shim.reaper_child import GO, MESSAGE, READY
 
 #: Descriptors that come with the word to fork: the launch's, the log's and that for a problem.
 DESCRIPTORS = 3
 
 
-def run(end: int, changed: Callable[[], bool], title: ProcessTitle, become: Execute) -> NoReturn:
+def run(end: int, changed: Callable[[], bool], title: ProcessTitle, become: Become) -> NoReturn:
     """Be the reaper of the job whose shim is at the other end, unless an installed package has `changed`.
 
-    Raises `Successor` in the job's first process.
+    Raises `Continuation` in the job's first process.
     """
     try:
         _run(end, changed, title, become)
@@ -34,7 +34,7 @@ def run(end: int, changed: Callable[[], bool], title: ProcessTitle, become: Exec
         os._exit(1)
 
 
-def _run(end: int, changed: Callable[[], bool], title: ProcessTitle, become: Execute) -> NoReturn:
+def _run(end: int, changed: Callable[[], bool], title: ProcessTitle, become: Become) -> NoReturn:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.set_inheritable(end, False)
     shim = socket.socket(fileno=end)
@@ -55,7 +55,7 @@ def _run(end: int, changed: Callable[[], bool], title: ProcessTitle, become: Exe
         shim.close()
         os.close(go)
         prepare = partial(_prepare, output)
-        raise Successor(partial(turn_into, launch, waiting, problem, become, prepare))
+        raise Continuation(partial(child_main, launch, waiting, problem, become, prepare))
     for descriptor in (waiting, output, problem):
         os.close(descriptor)
     _tell(shim, pid=main)

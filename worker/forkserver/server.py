@@ -19,7 +19,7 @@ from worker.forkserver.title import RESERVED, ProcessTitle
 from worker.shim import elastic, rank
 from worker.shim import server as shims
 from worker.shim.files import Json
-from worker.shim.fork import Successor, execute, prefer_to_kill
+from worker.shim.fork import Continuation, execute, prefer_to_kill
 
 #: What a distributed training imports, at the latest with its first step. All but the first belong to torch.
 MODULES = (
@@ -57,8 +57,6 @@ class ForkServer:
         self._extended = False
         #: What is told of the installed packages.
         self._packages: Json = {}
-        #: Folder of the marks of the rank that this process has become the wrapper of.
-        self._marks = ""
 
     def load(self, learnt: Sequence[str]) -> Json:
         """Import the modules, and those that were learnt, and try a child; return what the answer tells.
@@ -83,7 +81,7 @@ class ForkServer:
         return self._packages | {"struck": self._preload.struck, "preloaded": self._preload.told()}
 
     def serve(self, requests: socket.socket) -> None:
-        """Fork a child for each request, until the other end is closed. Raises `Successor` in each child.
+        """Fork a child for each request, until the other end is closed. Raises `Continuation` in each child.
 
         It is a shim, or where the worker runs as another account the reaper of a job.
         """
@@ -92,8 +90,8 @@ class ForkServer:
             if "reaper" in asked:
                 [end] = descriptors
                 changed = partial(packages.changed, self._packages)
-                raise Successor(partial(reaper.run, end, changed, self._title, self._become))
-            raise Successor(partial(shims.be_shim, asked, descriptors, self._become))
+                raise Continuation(partial(reaper.run, end, changed, self._title, self._become))
+            raise Continuation(partial(shims.be_shim, asked, descriptors, self._become))
 
         shims.serve(requests, begin)
 
@@ -105,7 +103,7 @@ class ForkServer:
         if not self._title.fits(environment) or not (agent or command):
             execute(launch)
         self._title.show(words, environment)
-        raise Successor(
+        raise Continuation(
             partial(self._run, command, environment) if command else partial(self._agent, words, environment)
         )
 
@@ -122,12 +120,11 @@ class ForkServer:
             os.execvpe(words[0], words, environment)
         self._title.show(words, environment)
         program.renew(environment)
-        self._marks = words[5]
-        rank.main(words[4:], self._become_rank)
+        rank.main(words[4:], partial(self._become_rank, words[5]))
         os._exit(0)
 
-    def _become_rank(self, words: list[str], parent: int) -> None:
-        command = self._command(words, self._marks)
+    def _become_rank(self, marks: str, words: list[str], parent: int) -> None:
+        command = self._command(words, marks)
         if command is None:
             rank.become(words, parent)
             return
@@ -136,7 +133,7 @@ class ForkServer:
             os._exit(127)
         environment = dict(os.environ)
         self._title.show(words, environment)
-        raise Successor(partial(self._run, command, environment))
+        raise Continuation(partial(self._run, command, environment))
 
     def _run(self, command: program.Command, environment: dict[str, str]) -> None:
         self._renew(environment)
@@ -198,13 +195,13 @@ def _try_child() -> None:
         raise UnfitError(f"a forked child cannot compute with torch (status {status})")
 
 
-def run_from_bottom(function: Any) -> None:
-    """Call the function; in forked children go on, from here, with what each does next."""
+def trampoline(function: Any) -> None:
+    """Call the function; forked children go on, from here, with what each does next."""
     while True:
         try:
             function()
-        except Successor as successor:
-            function = successor.run
+        except Continuation as continuation:
+            function = continuation.run
         else:
             return
 
@@ -229,4 +226,4 @@ def main(arguments: Sequence[str], options: Sequence[str], at_start: Iterable[st
     if "unfit" in told:
         return
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-    run_from_bottom(lambda: server.serve(requests))
+    trampoline(lambda: server.serve(requests))

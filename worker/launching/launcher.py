@@ -316,8 +316,8 @@ class AttemptLauncher:
         """
         launch = folder.at(layout.LAUNCH)
         told = json.dumps(dict(secrets)).encode() if secrets else None
-        with (folder.at(layout.LOGS) / layout.LAUNCHER_LOG).open("ab") as log, self._lent_reaper(record) as lent:
-            reaper, cold_reason = lent
+        with (folder.at(layout.LOGS) / layout.LAUNCHER_LOG).open("ab") as log, self._reaper(record) as forked:
+            reaper, cold_reason = forked
             if self.fork_servers is not None and record["uid"] is None:
                 cold_reason = self.fork_servers.start(record, launch, log.fileno(), descriptors, told)
                 if cold_reason is None:
@@ -340,17 +340,17 @@ class AttemptLauncher:
         return None if self.fork_servers is None else self.fork_servers.preloaded(record)
 
     @contextmanager
-    def _lent_reaper(self, record: Mapping[str, Any]) -> Iterator[tuple[socket.socket | None, ColdReason | None]]:
+    def _reaper(self, record: Mapping[str, Any]) -> Iterator[tuple[socket.socket | None, ColdReason | None]]:
         """A reaper that forks the job of another account, and why the job is executed if it does not."""
         if self.fork_servers is None or record["uid"] is None:
             yield None, warm.OFF
             return
-        lent = warm.SILENT if self.shims is None else self.fork_servers.lend(record)
-        if isinstance(lent, ColdReason):
-            yield None, lent
+        reaper = warm.SILENT if self.shims is None else self.fork_servers.fork_reaper(record)
+        if isinstance(reaper, ColdReason):
+            yield None, reaper
             return
-        with lent:
-            yield lent, warm.REFUSED
+        with reaper:
+            yield reaper, warm.REFUSED
 
     def finalize_lost(self, attempt_id: AttemptId, *, seconds: float = 60.0) -> bool:
         """End an attempt whose shim is dead: kill what is left of it and write a LOST result.

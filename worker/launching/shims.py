@@ -68,7 +68,7 @@ class ShimServer:
         """Fork the shim of an attempt, with its log and the descriptors that it holds; return when the job has begun.
 
         It reads from its input what it is told, and has the job forked by a reaper if there is one
-        (`worker.shim.lent`). False, and nothing has been done, when no server answers.
+        (`worker.shim.reaper_child`). False, and nothing has been done, when no server answers.
         """
         try:
             with self._lock:
@@ -136,7 +136,7 @@ def request(
     """
     answer, theirs = socket.socketpair()
     given, words = _input(told)
-    asked = json.dumps({"launch": str(launch), "lent": reaper is not None}).encode()
+    asked = json.dumps({"launch": str(launch), "by_reaper": reaper is not None}).encode()
     held = [*held, *([] if reaper is None else [reaper.fileno()])]
     with answer, words:
         with theirs, os.fdopen(given, "rb"), lock:

@@ -31,7 +31,7 @@ from worker.forkserver import packages, preload, program, title
 from worker.launching.learnt import LearntModules, read_report
 from worker.launching.shims import request
 from worker.limits.node import NodeLimits, end_groups
-from worker.shim.lent import READY
+from worker.shim.reaper_child import READY
 
 logger = logging.getLogger(__name__)
 
@@ -173,7 +173,7 @@ class _ForkServer:
     """Its groups, if it runs as another account than the worker."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def lend(self) -> socket.socket | None:
+    def fork_reaper(self) -> socket.socket | None:
         """Fork a reaper; return the end of a socket that leads to it, for a shim. Raises OSError.
 
         It has looked for changed packages itself: what a server of another account tells is not to be believed.
@@ -248,7 +248,7 @@ class ForkServers:
             return None
         return self._cold(key, had=had)
 
-    def lend(self, record: Mapping[str, Any]) -> socket.socket | ColdReason:
+    def fork_reaper(self, record: Mapping[str, Any]) -> socket.socket | ColdReason:
         """Have a reaper forked for the shim of the attempt with this ``launch.json``, which runs as another account
         than the worker; else return why not, and see to it that one can be for the next of its environment.
         """
@@ -258,7 +258,7 @@ class ForkServers:
         server, reaper = self._of(key), None
         if server is not None:
             try:
-                reaper = server.lend()
+                reaper = server.fork_reaper()
                 if reaper is None:  # as it answers when its packages have changed
                     self.learnt.forgive(key.digest)
             except OSError as error:

@@ -1,9 +1,15 @@
-"""The shim's fork, up to the job's first instruction."""
+"""A job's first process: forked by its shim (`OwnChild`), or by a reaper (`worker.shim.reaper_child.ReaperChild`).
+
+Either waits for its shim's word, so that ``shim.json`` is there before any instruction of the job has run, and has the
+job's account, groups, streams and folder by then (`child_main`). It becomes the program by executing it, or without
+that, in a fork of a server that has PyTorch loaded (`worker.forkserver`).
+"""
 
 import ctypes
 import errno
 import os
 import signal
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
 from typing import NoReturn
@@ -43,16 +49,16 @@ class ProgramStartError(Exception):
     """The program cannot be executed."""
 
 
-class Successor(BaseException):
-    """Next work of a forked process, once it has left the functions that it was forked in."""
+class Continuation(BaseException):
+    """Next work of a forked process, once it has left the functions that it was forked in (`trampoline`)."""
 
     def __init__(self, run: Callable[[], object]) -> None:
         super().__init__()
         self.run = run
 
 
-#: Turns a forked process into the program of this launch: executes it, or raises `Successor`.
-Execute = Callable[[Json], object]
+#: Turns a forked process into the program of this launch: executes it, or raises `Continuation`.
+Become = Callable[[Json], object]
 
 
 def execute(launch: Json) -> NoReturn:
@@ -60,29 +66,21 @@ def execute(launch: Json) -> NoReturn:
     os.execvpe(launch["argv"][0], launch["argv"], launch["env"])
 
 
-class Fork:
-    """A forked child that waits for the word before it turns into the job's program."""
+class JobProcess(ABC):
+    """The job's first process, as its shim sees it: it waits for `go` before it becomes the program."""
 
-    def __init__(self, launch: Json, become: Execute = execute) -> None:
-        #: What ``shim.json`` tells of how it was made.
-        self.origin: Json = {"forked": become is not execute}
-        go, self._go = os.pipe()
-        self._problem, problem = os.pipe()
-        self.pid = os.fork()
-        if self.pid == 0:
-            os.close(self._go)
-            turn_into(launch, go, problem, become, partial(_prepare, launch))
-        os.close(go)
-        os.close(problem)
-        #: This very process, whoever has its pid once it has ended.
-        self.process = table.Process(self.pid)
-        #: Nothing of it is left to wait for.
-        self.over = False
+    pid: int
+    #: This very process, whoever has its pid once it has ended.
+    process: table.Process
+    #: What ``shim.json`` tells of how it was made.
+    origin: Json
+    #: Nothing of the job is left to wait for.
+    over = False
 
     @property
+    @abstractmethod
     def root(self) -> int:
         """The process that all of the job's are below."""
-        return os.getpid()
 
     def record(self, path: str, begun_us: int) -> tuple[int, int]:
         """Write ``shim.json``: without it no instruction of the job has run. `begun_us` is when the shim began, by the
@@ -94,8 +92,47 @@ class Fork:
         write_whole(path, content | {"begun_us": begun_us, "started_steady_us": started_steady_us})
         return started_us, started_steady_us
 
+    @abstractmethod
     def go(self) -> None:
         """Let the program run; raise ProgramStartError when it cannot be executed."""
+
+    @abstractmethod
+    def abandon(self) -> None:
+        """Have it leave without having run anything."""
+
+    @abstractmethod
+    def wait(self, seconds: float) -> None:
+        """Wait until something of the job has ended, or for so long."""
+
+    @abstractmethod
+    def collect(self) -> list[tuple[int, int]]:
+        """Return pid and wait status of what has ended since the last call."""
+
+    @abstractmethod
+    def living(self) -> list[table.Process]:
+        """Return all processes of the job, as of now."""
+
+
+class OwnChild(JobProcess):
+    """A child of the shim's: the shim is the subreaper of the job."""
+
+    def __init__(self, launch: Json, become: Become = execute) -> None:
+        self.origin = {"forked": become is not execute}
+        go, self._go = os.pipe()
+        self._problem, problem = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            os.close(self._go)
+            child_main(launch, go, problem, become, partial(_prepare, launch))
+        os.close(go)
+        os.close(problem)
+        self.process = table.Process(self.pid)
+
+    @property
+    def root(self) -> int:
+        return os.getpid()
+
+    def go(self) -> None:
         os.write(self._go, b"g")
         os.close(self._go)
         with open(self._problem, "rb") as pipe:
@@ -104,16 +141,13 @@ class Fork:
             raise ProgramStartError(problem)
 
     def abandon(self) -> None:
-        """The child leaves without having run anything."""
         os.close(self._go)
         os.close(self._problem)
 
     def wait(self, seconds: float) -> None:
-        """Wait until something of the job has ended, or for so long."""
         signal.sigtimedwait([signal.SIGCHLD], seconds)
 
     def collect(self) -> list[tuple[int, int]]:
-        """Pid and wait status of what has ended."""
         found: list[tuple[int, int]] = []
         while True:
             try:
@@ -126,7 +160,6 @@ class Fork:
             found.append((pid, status))
 
     def living(self) -> list[table.Process]:
-        """All processes of the job, as of now."""
         return table.descendants(os.getpid())
 
 
@@ -154,7 +187,7 @@ def _prepare(launch: Json) -> None:
         drop_privileges(launch["uid"], launch["gid"], launch["groups"])
 
 
-def turn_into(launch: Json, go: int, problem: int, become: Execute, prepare: Callable[[], None]) -> NoReturn:
+def child_main(launch: Json, go: int, problem: int, become: Become, prepare: Callable[[], None]) -> NoReturn:
     """Turn this child into the program of its launch once `go` says so; why it cannot goes to `problem`."""
     try:
         os.setsid()
@@ -169,7 +202,7 @@ def turn_into(launch: Json, go: int, problem: int, become: Execute, prepare: Cal
         if os.read(go, 1):
             signal.pthread_sigmask(signal.SIG_SETMASK, [])
             become(launch)
-    except Successor:
+    except Continuation:
         raise
     except BaseException as error:  # noqa: BLE001 (nothing may climb out of the child)
         os.write(problem, _explain(error, launch["cwd"], launch["argv"][0]).encode())

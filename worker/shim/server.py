@@ -17,9 +17,9 @@ from typing import NoReturn
 if __name__ == "__main__":
     sys.path.append(__file__.rpartition("/worker/")[0])
 
-from worker.shim import lent, supervise
+from worker.shim import reaper_child, supervise
 from worker.shim.files import Json, say
-from worker.shim.fork import Execute, Fork, execute, prefer_to_kill
+from worker.shim.fork import Become, OwnChild, execute, prefer_to_kill
 
 #: Most descriptors of one request: those of the answer, the input, the log, the locks of the attempt and of its GPUs.
 DESCRIPTORS = 250
@@ -49,10 +49,10 @@ def serve(requests: socket.socket, begin: Begin) -> None:
             os.close(descriptor)
 
 
-def be_shim(asked: Json, descriptors: list[int], become: Execute = execute) -> NoReturn:
+def be_shim(asked: Json, descriptors: list[int], become: Become = execute) -> NoReturn:
     """Be the shim, once the worker has said so: until then it may still start the attempt in another way.
 
-    With `lent` the last descriptor leads to a reaper (`worker.shim.lent`), which forks the job.
+    With `by_reaper` the last descriptor leads to a reaper (`worker.shim.reaper_child`), which forks the job.
     """
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()
@@ -62,12 +62,14 @@ def be_shim(asked: Json, descriptors: list[int], become: Execute = execute) -> N
     os.close(given)
     os.close(log)
     supervise.settle([answer, *held])
-    fork = partial(lent.lent_or_own, end=held[-1]) if asked["lent"] else partial(Fork, become=become)
+    start_job = (
+        partial(reaper_child.start_job, end=held[-1]) if asked["by_reaper"] else partial(OwnChild, become=become)
+    )
     os.write(answer, READY)
     if os.read(answer, 1) != GO:
         os._exit(0)
     prefer_to_kill(0)
-    supervise.stay_with(asked["launch"], answer, fork)
+    supervise.stay_with(asked["launch"], answer, start_job)
     os._exit(0)
 
 

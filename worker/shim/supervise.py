@@ -20,7 +20,7 @@ from worker.shim.files import (
     steady_us,
     write_whole,
 )
-from worker.shim.fork import GUARD, IGNORED, Fork, ProgramStartError, become_subreaper, prefer_to_kill
+from worker.shim.fork import GUARD, IGNORED, JobProcess, OwnChild, ProgramStartError, become_subreaper, prefer_to_kill
 from worker.shim.stop import PendingStop
 
 #: Seconds between two looks at the command file.
@@ -30,18 +30,18 @@ SWEEP_S = 0.02
 UNKILLABLE_S = 60.0
 
 
-#: Makes the process that a launch's program runs in.
-MakeFork = Callable[[Json], Fork]
+#: Makes the first process of the job of a launch.
+StartJob = Callable[[Json], JobProcess]
 
 
 class Shim:
     """One attempt. `launch` is what the worker wrote (`worker.launching.launcher.launch_record`)."""
 
-    def __init__(self, launch: Json, fork: MakeFork = Fork, begun_us: int = 0) -> None:
+    def __init__(self, launch: Json, start_job: StartJob = OwnChild, begun_us: int = 0) -> None:
         self.launch = launch
         #: When this process began to be the shim, by the steady clock.
         self.begun_us = begun_us or steady_us()
-        self.fork = fork
+        self.start_job = start_job
         self.paths: dict[str, str] = launch["paths"]
         self.torchrun: bool = launch["torchrun"]
         self.ranks = verdict.ranks_of(launch)
@@ -55,7 +55,7 @@ class Shim:
         #: Serial of the order for a checkpoint that was passed on last.
         self.answered: int | None = None
         #: The job's first process, once there is one.
-        self.job: Fork
+        self.job: JobProcess
         self.main = 0
         self.status: int | None = None
         self.started_us: int | None = None
@@ -94,7 +94,7 @@ class Shim:
 
     def begin(self) -> Json | None:
         """Start the job; the result, if it cannot be started."""
-        self.job = self.fork(self.launch)
+        self.job = self.start_job(self.launch)
         self.main = self.job.pid
         try:
             started_us, self.started_steady_us = self.job.record(self.paths["shim"], self.begun_us)
@@ -345,7 +345,7 @@ def settle(descriptors: Iterable[str | int]) -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
 
 
-def stay_with(launch: str, ready: int, fork: MakeFork = Fork) -> None:
+def stay_with(launch: str, ready: int, start_job: StartJob = OwnChild) -> None:
     """Be the shim of the attempt with this ``launch.json``; `ready` is closed once the job has begun or never will."""
     begun_us = steady_us()
     become_subreaper()
@@ -354,4 +354,4 @@ def stay_with(launch: str, ready: int, fork: MakeFork = Fork) -> None:
         content = json.loads(file.read())
     if content["secrets"]:
         content["env"].update(_read_secrets())
-    Shim(content, fork, begun_us).run(ready)
+    Shim(content, start_job, begun_us).run(ready)

@@ -79,7 +79,7 @@ ALLOWED = {
     "descriptors, and the kernel's folder of a process": [
         "forkserver/preload",
         "shim/joining",
-        "shim/lent",
+        "shim/reaper_child",
         "shim/table",
     ],
     "a method of ours of the same name": ["forward/bringer", "forward/written"],

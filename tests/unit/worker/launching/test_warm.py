@@ -252,7 +252,7 @@ def test_what_was_struck_off_is_tried_again_when_a_server_of_another_account_giv
 ) -> None:
     monkeypatch.setattr(ForkServers, "_started", lambda _self, _key, names: Loaded(names))
     monkeypatch.setattr(ForkServers, "want", lambda *_: None)
-    monkeypatch.setattr(Loaded, "lend", lambda _self: None, raising=False)
+    monkeypatch.setattr(Loaded, "fork_reaper", lambda _self: None, raising=False)
     servers = ForkServers(log=tmp_path / "log")
     record = launch([*AGENT, PYTHON, "-u", "a.py"], uid=1000)
     key = key_of(record)
@@ -260,7 +260,7 @@ def test_what_was_struck_off_is_tried_again_when_a_server_of_another_account_giv
     servers.learnt.take(key.digest, ImportReport(installed=("tidy",)))
     servers.learnt.strike(key.digest, {"tidy": "its import fails"})
     assert servers.make(key)
-    assert servers.lend(record) == warm.SILENT
+    assert servers.fork_reaper(record) == warm.SILENT
     assert servers.learnt.wanted(key.digest) == ["tidy"]
 
 

@@ -1,10 +1,10 @@
-"""A job's first process that was forked elsewhere: from a fork server that runs as the job's account.
+"""A job's first process that a reaper has forked, since its shim runs as another account than the fork server.
 
-Such a process is no child of the shim's. Between the two is its reaper (`worker.forkserver.reaper`), another fork of
-the server: the subreaper of all that the job starts, which tells of what has ended. The reaper is the account's, and so
-may be anybody's program. What it says is believed only as far as the kernel bears it out, or as it is about the job
-itself: which process it is comes from the credentials of its messages, and the program is a child of that process. A
-process is moved, signalled or named for no other reason.
+The reaper (`worker.forkserver.reaper`) is a fork of the account's server: parent of the job's first process, subreaper
+of all that the job starts, and it tells the shim what has ended. It is the account's, and so may be anybody's program:
+what it says is believed only as far as the kernel bears it out, or as it is about the job itself. Which process it is
+comes from the credentials of its messages (`Reaper`), and the program has to be a child of that process. A process is
+moved, signalled or named for no other reason.
 """
 
 import json
@@ -17,7 +17,7 @@ import time
 
 from worker.shim import cgroups, table
 from worker.shim.files import Json, say
-from worker.shim.fork import Fork, ProgramStartError, execute, oom_preference, open_output
+from worker.shim.fork import JobProcess, OwnChild, ProgramStartError, execute, oom_preference, open_output
 
 #: Words between the shim and a reaper.
 READY, GO = b"r", b"g"
@@ -101,8 +101,8 @@ class Reaper:
         select.select([self._descriptor, *(each.fileno() for each in others)], [], [], seconds)
 
 
-class LentFork(Fork):
-    """The child of a reaper, which waits for the word before it turns into the job's program."""
+class ReaperChild(JobProcess):
+    """The child of a reaper."""
 
     def __init__(self, launch: Json, end: int) -> None:
         """Raises ReaperError and OSError; then nothing of the job has run, and nothing of this is left."""
@@ -113,7 +113,6 @@ class LentFork(Fork):
         #: It has closed its end.
         self._silent = False
         self._tell_until = float("inf")
-        self.over = False
         try:
             self._reaper = Reaper(self._end, launch["uid"])
         except BaseException:
@@ -121,7 +120,7 @@ class LentFork(Fork):
             raise
         try:
             self._enter(launch)
-            self.process = self._lent(launch)
+            self.process = self._fork(launch)
         except BaseException:
             self._end.close()
             self._reaper.kill()
@@ -143,8 +142,8 @@ class LentFork(Fork):
         # Had it ended in between, its pid could be another's by now: the kernel would have had to give out all others.
         self._reaper.check()
 
-    def _lent(self, launch: Json) -> table.Process:
-        """Hand over what the program needs; return the process that waits to become it."""
+    def _fork(self, launch: Json) -> table.Process:
+        """Hand over what the program needs; return the process that the reaper has forked for it."""
         self._problem, problem = os.pipe()
         output = open_output(launch)
         content = os.memfd_create("launch")
@@ -166,7 +165,6 @@ class LentFork(Fork):
         return child
 
     def go(self) -> None:
-        """Let the program run; raise ProgramStartError when it cannot be executed, or does not begin."""
         try:
             self._end.send(GO)
         except OSError as error:
@@ -184,19 +182,16 @@ class LentFork(Fork):
             raise ProgramStartError(problem.decode(errors="replace"))
 
     def abandon(self) -> None:
-        """The child leaves without having run anything."""
         os.close(self._problem)
         self._reaper.kill()
 
     def wait(self, seconds: float) -> None:
-        """Wait until the reaper tells of something, or for so long."""
         if self._reaper.ended:
             time.sleep(seconds)
         else:
             self._reaper.wait(seconds, *([] if self._silent else [self._end]))
 
     def collect(self) -> list[tuple[int, int]]:
-        """Pid and wait status of what has ended, as the reaper tells."""
         ended = self._reaper.ended
         found = []
         for _ in range(AT_ONCE):
@@ -255,14 +250,14 @@ def _status(told: Json) -> list[tuple[int, int]]:
     return [(pid, status)]
 
 
-def lent_or_own(launch: Json, end: int) -> Fork:
+def start_job(launch: Json, end: int) -> JobProcess:
     """The job's first process, forked by the reaper at this end of a socket; where that fails a child of the shim's."""
     try:
-        return LentFork(launch, end)
+        return ReaperChild(launch, end)
     except (ReaperError, OSError) as error:
         say(f"the fork server of its account is not used: {error}")
         _clear(launch["limits"]["groups"])
-        return Fork(launch, execute)
+        return OwnChild(launch, execute)
 
 
 def _clear(groups: list[str]) -> None:
