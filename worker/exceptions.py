@@ -10,6 +10,7 @@ WorkerError
 │   ├── NetworkError
 │   └── SecretsError
 ├── StoppedError
+├── UnwantedError
 ├── MissingBlobError
 ├── UnavailableError
 └── RequestRefusedError
@@ -64,6 +65,10 @@ class SecretsError(UnusableError):
 
 class StoppedError(WorkerError):
     """Stopped before it started."""
+
+
+class UnwantedError(WorkerError):
+    """The service no longer wants the attempt started here."""
 
 
 class UnavailableError(WorkerError):

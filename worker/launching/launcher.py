@@ -1,13 +1,16 @@
-"""Starting an attempt on this node: exactly once, whatever is killed or repeated on the way."""
+"""Starting an attempt on this node: exactly once, whatever is killed or repeated on the way.
 
-import json
+Under the folder's lock: the nonce, the claim by it, all that the job needs in its folder, the other nodes' being ready,
+``launch.json``, `started`, and the shim, which inherits the lock (`spawn`). What ends before `started` is done again by
+the next call, with the same nonce; after it, an attempt whose lock is free is dead (`AttemptLauncher.finalize_lost`).
+Where it cannot start, a result says why; an attempt that nobody wants any more leaves no folder.
+"""
+
 import os
-import socket
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -18,29 +21,37 @@ from torchyard.ids import AttemptId, now_us
 from torchyard.injob import layout
 from torchyard.spec import JobSpec
 from torchyard.spec import Launcher as How
-from torchyard.wire import Device, Go, Launch, PreloadedModules, Prepared, RankExit, Result, ResultKind, StartMark
+from torchyard.wire import Device, Go, Launch, Prepared, Result, ResultKind, StartMark
 from worker import shim
 from worker.attempts import files, tree
 from worker.attempts.folder import AttemptFolder
-from worker.attempts.starts import ColdReason, Heard, StartClock
-from worker.exceptions import DeviceGoneError, StoppedError, UnavailableError, UnusableError
-from worker.launching import argv, carry, environment, interpreter, local_rank, prepare, rendezvous, resuming, warm
-from worker.launching.identity import UnixUser, check_access, identity
+from worker.attempts.starts import Heard, StartClock
+from worker.exceptions import DeviceGoneError, StoppedError, UnavailableError, UnusableError, UnwantedError
+from worker.launching import (
+    argv,
+    carry,
+    environment,
+    interpreter,
+    local_rank,
+    lost,
+    prepare,
+    rendezvous,
+    resuming,
+    warm,
+)
+from worker.launching.identity import check_access, identity
 from worker.launching.inherited import inherited
+from worker.launching.record import RANK, PreparedAttempt, launch_record
 from worker.launching.shims import ShimServer
-from worker.limits.node import NodeLimits, end_groups
+from worker.launching.spawn import ShimStarter
+from worker.limits.node import NodeLimits
 from worker.monitoring import processes
-from worker.shim import verdict
 from worker.shim.files import DISK_FULL, steady_us
 from worker.trackers import store, translate
 
-SHIM = Path(shim.__file__).parent / "__main__.py"
-RANK = Path(shim.__file__).parent / "rank.py"
 ELASTIC = Path(shim.__file__).parent / "elastic.py"
 #: How often it is asked whether all nodes are prepared.
 ASK_S = 0.5
-#: How long a stop waits for the first poll of a rank on a node whose ranks have not polled, before SIGTERM.
-PATIENCE_S = 10.0
 
 
 class LaunchService(Protocol):
@@ -60,20 +71,6 @@ class LaunchService(Protocol):
 
     def fetch_blob(self, sha256: str, target: Path) -> None:
         """Write the blob to the target; raise MissingBlobError when the store no longer has it."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PreparedAttempt:
-    """An attempt whose code and environment are ready."""
-
-    who: UnixUser | None
-    python: interpreter.Interpreter
-    cwd: Path
-    threads: int
-    limits: dict[str, Any] = field(default_factory=dict)
-    """What the shim needs to know of them, from `NodeLimits.create`."""
-    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Values of the job's secrets: they go to the shim through a pipe, and into no file."""
 
 
 def no_locks(_uuids: Sequence[str]) -> list[int]:
@@ -146,65 +143,74 @@ class AttemptLauncher:
         claimed = {"claimed_steady_us": steady_us(), "boot_id": processes.boot_id()}
         try:
             folder.reserve_result(launch.spec.local_world_size)
-            self._prepare_and_spawn(folder, descriptor, launch, claimed, clock)
+            prepared = self._prepare_or_conclude(folder, launch)
+            if prepared is not None:
+                self._launch(folder, descriptor, prepared, claimed, clock)
         except OSError as error:
             if error.errno not in NO_SPACE or folder.started():
                 raise
             folder.write_result(Result(kind=ResultKind.LOST, message=DISK_FULL, disk_full=True, ended_us=now_us()))
 
-    def _prepare_and_spawn(
-        self, folder: AttemptFolder, descriptor: int, launch: Launch, claimed: dict[str, Any], clock: StartClock
-    ) -> None:
+    def _prepare_or_conclude(self, folder: AttemptFolder, launch: Launch) -> PreparedAttempt | None:
         try:
-            ready = self._prepare(folder, launch)
+            return self._prepare(folder, launch)
+        except UnwantedError:
+            folder.remove()
         except StoppedError as error:
             folder.write_result(
                 Result(kind=ResultKind.KILLED, stop=folder.stop_asked(), message=str(error), ended_us=now_us())
             )
-            return
         except UnusableError as error:
             folder.write_result(Result(kind=ResultKind.UNUSABLE, message=str(error), ended_us=now_us()))
-            return
-        if ready is None:
-            folder.remove()
-            return
-        launch, prepared_attempt, go = ready
+        return None
+
+    def _launch(
+        self,
+        folder: AttemptFolder,
+        descriptor: int,
+        prepared: PreparedAttempt,
+        claimed: dict[str, Any],
+        clock: StartClock,
+    ) -> None:
         held = files.hold(folder.temporary)
         try:
-            record = self._launch_record(folder, launch, prepared_attempt, _rendezvous(launch, go))
-            translate.prepare(folder, record, prepared_attempt.who.uid if prepared_attempt.who else os.getuid())
+            record = self._launch_record(folder, prepared)
+            translate.prepare(folder, record, prepared.who.uid if prepared.who else os.getuid())
             folder.write_launch(record | claimed)
             folder.mark_started()
-            carry.release(folder, launch.carry)
-            prepare.let_in(folder, prepared_attempt.who)
+            carry.release(folder, prepared.launch.carry)
+            prepare.let_in(folder, prepared.who)
             kept = [descriptor] if held is None else [descriptor, held]
-            kept += self.lock_descriptors([device.uuid for device in launch.devices])
+            kept += self.lock_descriptors([device.uuid for device in prepared.launch.devices])
             clock.mark(StartMark.PREPARED)
-            cold_reason = self._spawn(folder, kept, prepared_attempt.secrets, record)
+            shims = self._shim_starter()
+            cold_reason = shims.start(folder, record, kept, prepared.secrets)
             with suppress(OSError):  # it runs by now, whether or not there is room to tell how it started
-                clock.write(folder, cold_reason, None if cold_reason else self._preloaded(record))
+                clock.write(folder, cold_reason, None if cold_reason else shims.preloaded(record))
         finally:
             if held is not None:
                 os.close(held)
 
-    def _prepare(self, folder: AttemptFolder, launch: Launch) -> tuple[Launch, PreparedAttempt, Go] | None:
-        """Lay everything out and wait for the other nodes; None when the attempt is no longer wanted."""
-        settled = self._await_settled(folder, launch)
-        if settled is None:
-            return None
-        present = settled.devices if self.present is None else self.present()
-        launch = with_present(settled, present)
-        prepared_attempt = self._lay_out(folder, launch, self._threads(launch, len(present)))
+    def _shim_starter(self) -> ShimStarter:
+        environment = inherited(self.own_environment, self.passed)
+        return ShimStarter(
+            python=self.python, environment=environment, fork_servers=self.fork_servers, shims=self.shims
+        )
+
+    def _prepare(self, folder: AttemptFolder, launch: Launch) -> PreparedAttempt:
+        """Lay everything out and wait for the other nodes. Raises UnwantedError, StoppedError and UnusableError."""
+        launch = self._await_settled(folder, launch)
+        present = launch.devices if self.present is None else self.present()
+        launch = with_present(launch, present)
+        prepared = self._lay_out(folder, launch, self._threads(launch, len(present)))
         go = self._await_members(folder, launch)
-        if go is None:
-            return None
         limits = self.limits.create(folder.attempt_id, launch.spec.resources, launch.devices)
         names = launch.spec.secrets
         secrets = self.control.secrets(folder.attempt_id, folder.nonce()) if names else {}
-        return launch, replace(prepared_attempt, limits=limits, secrets=secrets), go
+        return replace(prepared, go=go, limits=limits, secrets=secrets)
 
-    def _await_settled(self, folder: AttemptFolder, launch: Launch) -> Launch | None:
-        """Wait until all that the attempt before has left is known; None when this one is no longer wanted."""
+    def _await_settled(self, folder: AttemptFolder, launch: Launch) -> Launch:
+        """Wait until all that the attempt before has left is known."""
         while True:
             _check_not_stopped(folder)
             if launch.carry is None or launch.carry.settled:
@@ -212,11 +218,11 @@ class AttemptLauncher:
             time.sleep(ASK_S)
             newer = self.control.launch(folder.attempt_id)
             if newer is None:
-                return None
+                raise UnwantedError
             launch = newer
 
-    def _await_members(self, folder: AttemptFolder, launch: Launch) -> Go | None:
-        """Wait until all nodes are prepared; None when they will not be. Killed here, it is all done again."""
+    def _await_members(self, folder: AttemptFolder, launch: Launch) -> Go:
+        """Wait until all nodes are prepared. Killed here, it is all done again."""
         resources = launch.spec.resources
         if resources.nodes == 1:
             return Go(go=True)
@@ -224,7 +230,9 @@ class AttemptLauncher:
             where = Prepared(address=self.own_address(resources.network_interface), port=port)
             while True:
                 answer = self._report_prepared(folder.attempt_id, where)
-                if answer is None or answer.go:
+                if answer is None:
+                    raise UnwantedError
+                if answer.go:
                     return answer
                 _check_not_stopped(folder)
                 time.sleep(ASK_S)
@@ -252,16 +260,10 @@ class AttemptLauncher:
         store.mend(folder)
         prepare.hand_over(folder, launch, who)
         tree.write(folder.path, manifest)
-        return PreparedAttempt(who=who, python=python, cwd=cwd, threads=threads)
+        return PreparedAttempt(launch=launch, who=who, python=python, cwd=cwd, threads=threads)
 
-    def _launch_record(
-        self,
-        folder: AttemptFolder,
-        launch: Launch,
-        prepared_attempt: PreparedAttempt,
-        met: rendezvous.NodeRendezvous | None,
-    ) -> dict[str, Any]:
-        spec = launch.spec
+    def _launch_record(self, folder: AttemptFolder, prepared: PreparedAttempt) -> dict[str, Any]:
+        launch, spec, met = prepared.launch, prepared.launch.spec, _rendezvous(prepared)
         if launch.restore is not None:
             spec = resuming.resumed(spec, folder.at(layout.RESTORE))
         else:
@@ -269,32 +271,32 @@ class AttemptLauncher:
         places = argv.AttemptPaths(
             logs=folder.at(layout.LOGS),
             marks=folder.at(layout.MARKS),
-            cwd=prepared_attempt.cwd,
+            cwd=prepared.cwd,
             recipe=_recipe_file(folder),
             rendezvous=met,
         )
-        programs = argv.Programs(worker=self.python, job=prepared_attempt.python.path, rank=RANK, elastic=ELASTIC)
+        programs = argv.Programs(worker=self.python, job=prepared.python.path, rank=RANK, elastic=ELASTIC)
         inside = environment.EnvironmentInputs(
             own=self.own_environment,
             passed=self.passed,
             folder=folder,
             spec=spec,
             job=launch.job,
-            interpreter=prepared_attempt.python,
+            interpreter=prepared.python,
             injob=self.injob,
             worker_bin=self.python.parent,
             devices=launch.devices,
-            threads=prepared_attempt.threads,
-            confined=bool(prepared_attempt.limits.get("confined")),
+            threads=prepared.threads,
+            confined=bool(prepared.limits.get("confined")),
             restores=launch.restore is not None,
-            identity=prepared_attempt.who,
+            identity=prepared.who,
             temporary=folder.temporary,
             tracker_runs=launch.tracker_runs,
             disk_floor=self.disk_floor(),
             rendezvous=met,
         )
-        command = argv.main_process(spec, programs, places, _local_rank(spec, prepared_attempt.cwd))
-        return launch_record(folder, launch, command, environment.build(inside), prepared_attempt)
+        command = argv.main_process(spec, programs, places, _local_rank(spec, prepared.cwd))
+        return launch_record(folder, prepared, command, environment.build(inside))
 
     def _fetch(self, folder: AttemptFolder, sha256: str, target: Path) -> None:
         _check_not_stopped(folder)
@@ -303,54 +305,6 @@ class AttemptLauncher:
     def _threads(self, launch: Launch, devices: int) -> int:
         """CPU threads of each process, from its devices' share of the node's cores."""
         return threads(launch.spec, int(self.cpus * max(1.0, _devices_of(launch)) / max(1, devices)))
-
-    def _spawn(
-        self,
-        folder: AttemptFolder,
-        descriptors: list[int],
-        secrets: Mapping[str, str],
-        record: Mapping[str, Any],
-    ) -> ColdReason | None:
-        """Fork the shim, from a fork server if there is one, and wait until it has let the job go; it reads the secrets
-        from its input. Return why it was not forked from a server.
-        """
-        launch = folder.at(layout.LAUNCH)
-        told = json.dumps(dict(secrets)).encode() if secrets else None
-        with (folder.at(layout.LOGS) / layout.LAUNCHER_LOG).open("ab") as log, self._reaper(record) as forked:
-            reaper, cold_reason = forked
-            if self.fork_servers is not None and record["uid"] is None:
-                cold_reason = self.fork_servers.start(record, launch, log.fileno(), descriptors, told)
-                if cold_reason is None:
-                    return None
-            if self.shims is not None and self.shims.launch(launch, log.fileno(), descriptors, told, reaper):
-                return _why_not_forked(folder) if reaper else cold_reason
-            subprocess.Popen(
-                [str(self.python), "-I", "-S", str(SHIM), str(launch), *map(str, descriptors)],
-                stdin=subprocess.DEVNULL if told is None else subprocess.PIPE,
-                stdout=log,
-                stderr=log,
-                cwd="/",
-                env=inherited(self.own_environment, self.passed),
-                pass_fds=descriptors,
-                start_new_session=True,
-            ).communicate(told)
-        return cold_reason
-
-    def _preloaded(self, record: Mapping[str, Any]) -> PreloadedModules | None:
-        return None if self.fork_servers is None else self.fork_servers.preloaded(record)
-
-    @contextmanager
-    def _reaper(self, record: Mapping[str, Any]) -> Iterator[tuple[socket.socket | None, ColdReason | None]]:
-        """A reaper that forks the job of another account, and why the job is executed if it does not."""
-        if self.fork_servers is None or record["uid"] is None:
-            yield None, warm.OFF
-            return
-        reaper = warm.SILENT if self.shims is None else self.fork_servers.fork_reaper(record)
-        if isinstance(reaper, ColdReason):
-            yield None, reaper
-            return
-        with reaper:
-            yield reaper, warm.REFUSED
 
     def finalize_lost(self, attempt_id: AttemptId, *, seconds: float = 60.0) -> bool:
         """End an attempt whose shim is dead: kill what is left of it and write a LOST result.
@@ -365,15 +319,9 @@ class AttemptLauncher:
         if descriptor is None:
             return False
         try:
-            return folder.started() and not folder.has_result() and _finalize_locked(folder, seconds)
+            return folder.started() and not folder.has_result() and lost.finalize(folder, seconds)
         finally:
             os.close(descriptor)
-
-
-def _why_not_forked(folder: AttemptFolder) -> ColdReason | None:
-    """Return why a job was not forked by the reaper that its shim was given; None when it was."""
-    shim = folder.read_shim()
-    return warm.REFUSED if shim is not None and not shim.forked else None
 
 
 def _local_rank(spec: JobSpec, cwd: Path) -> str | None:
@@ -387,7 +335,8 @@ def _recipe_file(folder: AttemptFolder) -> Path:
     return folder.at(layout.JOB) / "recipe.json"
 
 
-def _rendezvous(launch: Launch, go: Go) -> rendezvous.NodeRendezvous | None:
+def _rendezvous(prepared: PreparedAttempt) -> rendezvous.NodeRendezvous | None:
+    launch, go = prepared.launch, prepared.go
     nodes = launch.spec.resources.nodes
     if nodes == 1:
         return None
@@ -404,30 +353,6 @@ def _check_not_stopped(folder: AttemptFolder) -> None:
     """Raise StoppedError once the attempt is to stop: no shim is there to obey yet."""
     if folder.stop_asked() is not None:
         raise StoppedError
-
-
-def _finalize_locked(folder: AttemptFolder, seconds: float) -> bool:
-    limits = (folder.read_launch() or {}).get("limits", {})
-    if not end_groups(limits, seconds) or processes.sweep(folder.attempt_id, seconds):
-        return False
-    shim = folder.read_shim()
-    message = "the process that guarded this attempt was killed (out of memory, or by hand)"
-    if shim is None:
-        message = "the node was interrupted while it started this attempt; no instruction of the job has run"
-    started_us = shim.started_us if shim else None
-    ranks = _noted_exits(folder)
-    folder.write_result(
-        Result(kind=ResultKind.LOST, message=message, ranks=ranks, started_us=started_us, ended_us=now_us())
-    )
-    return True
-
-
-def _noted_exits(folder: AttemptFolder) -> list[RankExit]:
-    """Return the exits that the ranks' wrappers noted before the shim was gone."""
-    launch = folder.read_launch() or {}
-    ranks = verdict.ranks_of(launch)
-    noted = verdict.marked_exits(str(folder.at(layout.MARKS)), ranks, {os.getuid(), launch.get("uid")})
-    return [RankExit(**each._asdict()) for each in noted]
 
 
 def with_present(launch: Launch, present: Sequence[Device]) -> Launch:
@@ -453,65 +378,3 @@ def _devices_of(launch: Launch) -> float:
     """Devices of the attempt; of one that it shares, its fraction."""
     share = launch.spec.resources.gpu_share
     return sum(1.0 if share is None else min(1.0, share / max(1, device.memory)) for device in launch.devices)
-
-
-def _joining_ranks(spec: JobSpec) -> int:
-    """Ranks that should join a process group on this node; 0 where that cannot be seen, or is the trainer's affair."""
-    alone = spec.resources.nodes == 1 and spec.command is not None
-    return spec.local_world_size if alone and spec.launcher.ranked else 0
-
-
-def launch_record(
-    folder: AttemptFolder,
-    launch: Launch,
-    command: list[str],
-    env: dict[str, str],
-    prepared_attempt: PreparedAttempt,
-) -> dict[str, Any]:
-    """``launch.json``: what the shim is to do, with absolute paths, since it knows nothing of ours."""
-    who, torchrun = prepared_attempt.who, launch.spec.launcher.ranked
-    logs = folder.at(layout.LOGS)
-    ranks = prepare.ranks(launch)
-    return {
-        "argv": command,
-        "python": str(prepared_attempt.python.path),
-        "env": env,
-        # torchrun looks for modules in its own working folder; the wrapper takes the ranks to theirs.
-        "cwd": str(logs if torchrun else prepared_attempt.cwd),
-        "output": str(logs / (layout.LAUNCHER_LOG if torchrun else layout.rank_log(ranks.start))),
-        "torchrun": torchrun,
-        "rank_program": str(RANK),
-        "meets": _joining_ranks(launch.spec),
-        "first_rank": ranks.start,
-        "local_world_size": len(ranks),
-        # Ranks of other nodes may have polled when none of this one has yet.
-        "patience_s": PATIENCE_S if launch.spec.resources.nodes > 1 else 0.0,
-        "uid": who.uid if who else None,
-        "gid": who.gid if who else None,
-        "groups": list(who.groups) if who else None,
-        "time_limit_s": launch.spec.time_limit,
-        "grace_s": launch.spec.grace,
-        "devices": [device.uuid for device in launch.devices],
-        "gpu_share": launch.spec.resources.gpu_share,
-        "limits": prepared_attempt.limits,
-        "isolated": launch.spec.isolated,
-        "warm_start": launch.spec.warm_start,
-        "log_limit": launch.spec.log_limit,
-        "user": launch.user,
-        "node_rank": launch.node_rank,
-        "secrets": sorted(prepared_attempt.secrets),
-        "trackers": list(launch.spec.read_trackers),
-        "live": launch.spec.live,
-        "paths": {
-            name: str(folder.at(path))
-            for name, path in {
-                "shim": layout.SHIM,
-                "command": layout.COMMAND,
-                "control": layout.CONTROL,
-                "result": layout.RESULT,
-                "marks": layout.MARKS,
-                "outcome": layout.OUTCOME,
-                "unjoined": layout.UNJOINED,
-            }.items()
-        },
-    }

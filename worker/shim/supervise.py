@@ -35,7 +35,7 @@ StartJob = Callable[[Json], JobProcess]
 
 
 class Shim:
-    """One attempt. `launch` is what the worker wrote (`worker.launching.launcher.launch_record`)."""
+    """One attempt. `launch` is what the worker wrote (`worker.launching.record.launch_record`)."""
 
     def __init__(self, launch: Json, start_job: StartJob = OwnChild, begun_us: int = 0) -> None:
         self.launch = launch

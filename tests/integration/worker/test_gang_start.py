@@ -18,7 +18,7 @@ from torchyard.injob import layout
 from torchyard.states import StopReason
 from torchyard.wire import Action, AttemptOrder, Phase, ResultKind
 from worker.attempts.folder import AttemptFolder, order
-from worker.launching import launcher
+from worker.launching import record
 from worker.monitoring import inventory
 
 TELL = "echo $RANK $LOCAL_RANK $WORLD_SIZE $NODE_RANK $MASTER_ADDR $MASTER_PORT $GLOO_SOCKET_IFNAME"
@@ -102,7 +102,7 @@ def test_an_interface_that_the_node_lacks_is_told(box: Box) -> None:
 
 def test_a_stop_waits_a_while_for_the_first_poll(box: Box, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The ranks of the first node may have polled already; here they are a moment later."""
-    monkeypatch.setattr(launcher, "PATIENCE_S", 60.0)
+    monkeypatch.setattr(record, "PATIENCE_S", 60.0)
     slow = "trap 'echo terminated; exit 3' TERM; touch $0; while [ ! -e $1 ]; do sleep 0.05; done; echo polled"
     folder = box.assign(
         command=["sh", "-c", slow, str(tmp_path / "up"), str(tmp_path / "seen")],

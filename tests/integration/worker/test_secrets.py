@@ -16,7 +16,7 @@ from tests.support.wait import until
 from torchyard.injob import layout
 from torchyard.wire import ResultKind
 from worker.attempts.folder import AttemptFolder
-from worker.launching.launcher import SHIM
+from worker.launching.spawn import SHIM
 
 VALUE = "k-0123456789abcdef-\u00e9\nsecond line"
 DIGEST = hashlib.sha256(VALUE.encode()).hexdigest()

@@ -47,6 +47,7 @@ ALLOWED = {
             "launching/learnt",
             "launching/rendezvous",
             "launching/shims",
+            "launching/spawn",
             "launching/warm",
             "runtime",
         ),
