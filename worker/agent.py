@@ -25,8 +25,9 @@ from worker.attempts.starts import Heard
 from worker.control.accounts import UnixAccounts
 from worker.control.backoff import Backoff
 from worker.exceptions import RequestRefusedError, UnavailableError, WorkerError
-from worker.forward.attempt import Follower, FollowerTools
+from worker.forward.attempt import Follower
 from worker.forward.bringer import Bringer
+from worker.forward.tools import FollowerTools
 from worker.monitoring import processes, stacks
 from worker.monitoring.inventory import Died, Status
 

@@ -32,9 +32,9 @@ from worker.devices.notify import OwnerNotifier
 from worker.devices.telemetry import Sampler
 from worker.devices.topology import CachedTopology
 from worker.devices.xids import Xids
-from worker.forward.attempt import FollowerTools
 from worker.forward.blobs import BlobSender
 from worker.forward.samples import EVERY_S, SampleForwarder
+from worker.forward.tools import FollowerTools
 from worker.launching import environment, rendezvous, warm
 from worker.launching.identity import runs_as
 from worker.launching.inherited import inherited

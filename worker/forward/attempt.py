@@ -9,43 +9,27 @@ The end goes in this order, for people and for the next job in the queue alike:
 2. The result. The service releases the GPUs.
 3. All the rest: the remaining streams, checkpoints not yet stored, outputs.
 4. ``settled``: the service has everything, so the folder may go, once the shim has. Where nothing is left to bring,
-   the result says so. What a fault in TorchYard keeps from the service for `FAULTY_S` is given up and stays on the
-   node, since the job's next attempt waits for this word.
+   the result says so. What a fault in TorchYard keeps from the service for `streams.FAULTY_S` is given up and stays on
+   the node, since the job's next attempt waits for this word.
 
-`Follower.step` is a plain state machine; `Follower.run` gives it a thread.
+`Follower.step` is a plain state machine, whose state is the method to call; `Follower.run` gives it a thread.
 """
 
 import logging
 import threading
-import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from torchyard import wire
-from torchyard.ids import AttemptId
 from torchyard.injob import layout
-from worker.attempts import unsent
-from worker.attempts.folder import AttemptFolder, ShimRecord
-from worker.attempts.kept import KeptFiles
-from worker.attempts.starts import StartReader
-from worker.background import Spawn
+from worker.attempts.folder import AttemptFolder
 from worker.exceptions import RequestRefusedError
 from worker.forward import results, upload_stream
-from worker.forward.blobs import BlobSender
-from worker.forward.checkpoints import CheckpointForwarder, CheckpointSink
-from worker.forward.environments import EnvironmentForwarder, EnvironmentReader, EnvironmentSink, interpreter_of
-from worker.forward.logs import LogForwarder, LogSink
-from worker.forward.metrics import MetricForwarder, MetricSink
-from worker.forward.notes import NoteForwarder, NoteSink
-from worker.forward.outputs import OutputForwarder, OutputSink
-from worker.forward.trackers import TrackerForwarder
+from worker.forward.streams import AttemptStreams
+from worker.forward.tools import FollowerTools, Watch
 from worker.forward.upload_stream import UploadStream
-from worker.forward.written import OutputLimits, has_saved
-from worker.monitoring.disk import DiskWatch
-from worker.monitoring.user_disk import UserDisk
+from worker.forward.written import has_saved
 
 #: How long the result may wait for the streams.
 DRAIN_S: Final = 2.0
@@ -57,74 +41,8 @@ START_S: Final = 0.005
 BRIEF_S: Final = 0.01
 #: A shim that has not said a word for so long is looked at: it may have died.
 SILENT_S: Final = 1.0
-#: How often background work is looked at, once the attempt has ended.
-BACKGROUND_S: Final = 0.02
-#: How long a stream that meets a fault in TorchYard is tried again, once the result is told.
-FAULTY_S: Final = 300.0
-DEFAULT_LOG_LIMIT: Final = 2**30
 
 logger = logging.getLogger(__name__)
-
-
-class FollowerService(LogSink, MetricSink, CheckpointSink, NoteSink, OutputSink, EnvironmentSink, Protocol):
-    """Requests that a follower makes to the control plane."""
-
-    def running(self, attempt: AttemptId, started_us: int, start: wire.NodeStart | None = None) -> None: ...
-    def start(self, attempt: AttemptId, start: wire.NodeStart) -> None: ...
-    def result(self, attempt: AttemptId, result: wire.Result) -> wire.Settled | None: ...
-    def settled(self, attempt: AttemptId) -> bool: ...
-
-
-class Watch(Protocol):
-    """Sees one process end."""
-
-    @property
-    def said(self) -> bytes | None:
-        """The result that it has told before it lies in the folder; None before."""
-
-    def wait(self, seconds: float) -> bool:
-        """Return whether it has ended, after waiting for that, or for its result, at most so long."""
-
-    def close(self) -> None: ...
-
-
-def no_xid(_uuids: Collection[str], _since_us: int) -> None:
-    """Return nothing, for nodes without GPUs."""
-
-
-def no_gpu_memory(_attempt: AttemptId) -> None:
-    """Return nothing, for nodes without GPUs."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class FollowerTools:
-    """Dependencies that all followers of a node share."""
-
-    service: FollowerService
-    blobs: BlobSender
-    #: Watches a shim, and the pipe by which it tells its result; one that is gone has ended.
-    watch: Callable[[ShimRecord, Path], Watch]
-    #: Sweeps what a dead shim left and writes its result; for an attempt without one.
-    finalize_lost: Callable[[AttemptId], object]
-    #: Called when an attempt enters another phase.
-    changed: Callable[[], None]
-    #: Runs a function in the background.
-    spawn: Spawn
-    now: Callable[[], float] = time.monotonic
-    #: The Xid of a fault that one of these GPUs (UUIDs) has had since a moment (µs).
-    xid: Callable[[Collection[str], int], int | None] = no_xid
-    #: The most memory that an attempt has held of a GPU.
-    gpu_memory: Callable[[AttemptId], int | None] = no_gpu_memory
-    #: How much of what a job writes goes to the store.
-    limits: Callable[[], OutputLimits] = OutputLimits
-    #: Bytes of disk that an attempt may take; None: no limit.
-    disk_limit: Callable[[], int | None] = lambda: None
-    #: What the attempts of each user take together.
-    user_disk: UserDisk = field(default_factory=UserDisk)
-    #: What is installed for the interpreters of jobs.
-    environments: EnvironmentReader = field(default_factory=EnvironmentReader)
-    #: Learns from an attempt that has ended, by its ``launch.json`` and its owner's uid.
-    learn: Callable[[Mapping[str, Any], AttemptFolder, int], None] = lambda _launch, _folder, _owner: None
 
 
 class Follower:
@@ -142,71 +60,19 @@ class Follower:
         self._phase: Callable[[], float | None] = self._await_shim
         self._since = tools.now()
         self._looked = self._since
-        self._ended = False
         #: The result has settled it.
         self._settled = False
         self._saved: bool | None = None
-        self._given_up: set[UploadStream] = set()
         #: The next attempt wants the files of this one.
         self.awaited = False
 
-    def _make_streams(self) -> None:
-        """Make what forwards the attempt's files, once its launch file says what that needs."""
-        tools, folder, attempt = self._tools, self._folder.path, self._folder.attempt_id
-        launch = self._launch()
-        owner = self._owner()
-        self._logs = LogForwarder(
-            tools.service,
-            attempt,
-            folder,
-            limit=launch.get("log_limit", DEFAULT_LOG_LIMIT),
-            fresh=self._fresh,
-            node_rank=launch.get("node_rank", 0),
-        )
-        self._metrics = MetricForwarder(
-            tools.service, attempt, folder, node_rank=launch.get("node_rank", 0), owner=owner, fresh=self._fresh
-        )
-        self._trackers = TrackerForwarder(tools.service, self._folder, launch, owner=owner, fresh=self._fresh)
+    def _make_streams(self, started_us: int | None) -> None:
+        """Make the streams, once the launch file says what that needs."""
+        launch, attempt = self._launch(), self._folder.attempt_id
+        self._streams = AttemptStreams(self._folder, self._tools, launch, self._owner(), started_us, fresh=self._fresh)
         self._first_rank, self._ranked = launch.get("first_rank", 0), bool(launch.get("torchrun"))
         self._devices: list[str] = launch.get("devices", [])
-        self._outputs = OutputForwarder(
-            tools.service,
-            tools.blobs,
-            attempt,
-            folder,
-            owner=owner,
-            kept=KeptFiles(self._folder.attempts.parent),
-            limits=tools.limits(),
-            spawn=tools.spawn,
-        )
-        checkpoints = CheckpointForwarder(tools.service, tools.blobs, attempt, folder, owner=owner, spawn=tools.spawn)
-        self._start_reader = StartReader(self._folder, owner=owner, first=not launch.get("node_rank", 0))
-        self._reported_start: wire.NodeStart | None = None
-        self._running_stream = UploadStream(f"{attempt} running", self._report_running)
-        self._start_stream = UploadStream(f"{attempt} start", self._report_start)
-        self._log_stream = UploadStream(f"{attempt} logs", self._logs.pump)
-        self._checkpoint_stream = UploadStream(f"{attempt} checkpoints", checkpoints.pump)
-        self._streams = [
-            UploadStream(f"{attempt} metrics", lambda: self._metrics.pump(ended=self._ended)),
-            self._log_stream,
-            self._checkpoint_stream,
-            UploadStream(f"{attempt} trackers", lambda: self._trackers.pump(ended=self._ended)),
-            UploadStream(f"{attempt} notes", NoteForwarder(tools.service, attempt, folder, owner=owner).pump),
-        ]
-        self._growing_stream = UploadStream(f"{attempt} written files", self._outputs.growing.pump)
-        self._installed = EnvironmentForwarder(
-            tools.service, attempt, interpreter_of(launch), tools.environments, spawn=tools.spawn, now=tools.now
-        )
-        self._environment_stream = UploadStream(
-            f"{attempt} environment", lambda: self._installed.pump(ended=self._ended)
-        )
-        #: They hand their work to the background, and look at times whether it is done.
-        self._background_streams = (self._checkpoint_stream, self._environment_stream)
-        disk = DiskWatch(self._folder, tools.disk_limit, tools.spawn, tools.user_disk, launch.get("user", ""))
-        self._disk_stream = UploadStream(f"{attempt} disk", disk.pump)
         self._result_stream = UploadStream(f"{attempt} result", self._send_result)
-        outputs = UploadStream(f"{attempt} outputs", self._outputs.pump)
-        self._rest_streams = [*self._streams, outputs, self._environment_stream]
         self._settled_stream = UploadStream(f"{attempt} settled", self._send_settled)
 
     def _launch(self) -> dict[str, Any]:
@@ -259,10 +125,9 @@ class Follower:
     def _await_shim(self) -> float | None:
         shim = self._folder.read_shim()
         if shim is not None and self._watch is None:  # a step that failed is done again
-            self._shim = shim
             self._watch = self._tools.watch(shim, self._folder.result_pipe)
         if shim is not None or self._folder.has_result():
-            self._make_streams()
+            self._make_streams(None if shim is None else shim.started_us)
         if self._folder.has_result():
             return self._begin_end()
         if self._watch is not None:
@@ -283,9 +148,7 @@ class Follower:
             self._close_watches()
             self._tools.finalize_lost(self._folder.attempt_id)
             return self._begin_end() if self._folder.has_result() else SILENT_S
-        now = self._tools.now()
-        beside = (self._start_stream, self._growing_stream, self._disk_stream, self._environment_stream)
-        upload_stream.run_all((self._running_stream, *self._streams, *beside), now)
+        self._streams.forward(self._tools.now())
         return TICK_S
 
     def _has_heard_result(self) -> bool:
@@ -296,32 +159,11 @@ class Follower:
                 self._result = wire.Result.model_validate_json(said)
         return self._result is not None
 
-    def _report_running(self) -> bool:
-        if not self._running_stream.drained:
-            start = self._start_reader.read()
-            self._tools.service.running(self._folder.attempt_id, self._shim.started_us, start)
-            self._reported_start = start
-        return False
-
-    def _report_start(self) -> bool:
-        """Tell of the ranks' start what has come since; what comes last goes with the result."""
-        start = self._start_reader.read()
-        if self._running_stream.drained and start is not None and start != self._reported_start:
-            self._tools.service.start(self._folder.attempt_id, start)
-            self._reported_start = start
-        return False
-
-    def _new_start(self) -> wire.NodeStart | None:
-        start = self._start_reader.read()
-        return None if start == self._reported_start else start
-
     def _begin_end(self) -> float:
         """Go on to what follows the end: nobody writes any more, but for the shim its result."""
         self._exiting, self._watch = self._watch, None
         self._learn()
-        self._ended = True
-        for stream in (*self._streams, self._environment_stream):
-            stream.drained = False
+        self._streams.end()
         return self._enter(self._drain)
 
     def _learn(self) -> None:
@@ -342,10 +184,9 @@ class Follower:
 
     def _drain(self) -> float | None:
         now = self._tools.now()
-        upload_stream.run_all([stream for stream in self._streams if not stream.drained], now)
-        if upload_stream.drained(self._streams) or now - self._since >= DRAIN_S:
-            return self._enter(self._report)
-        return min(self._pause(self._streams, now), self._since + DRAIN_S - now)
+        pause = self._streams.run(self._streams.early, now)
+        left = self._since + DRAIN_S - now
+        return self._enter(self._report) if pause is None or left <= 0 else min(pause, left)
 
     def _report(self) -> float | None:
         now = self._tools.now()
@@ -377,20 +218,16 @@ class Follower:
             self._folder.path,
             first_rank=self._first_rank,
             ranked=self._ranked,
-            dropped_bytes=self._logs.dropped,
-            dropped_records=self._metrics.skipped + self._trackers.skipped,
-            tracker_runs=self._trackers.runs,
+            dropped_bytes=self._streams.logs.dropped,
+            dropped_records=self._streams.metrics.skipped + self._streams.trackers.skipped,
+            tracker_runs=self._streams.trackers.runs,
         )
         if result.started_us is not None:
             complete = results.blame(complete, self._tools.xid(self._devices, result.started_us))
         seen = {"saved": self._has_saved(), "gpu_memory_peak": self._tools.gpu_memory(self._folder.attempt_id)}
         moment = results.moment(result, self._launch())
-        last = {"start": self._new_start(), "settled": self._has_reported_all()}
+        last = {"start": self._streams.start.unreported(), "settled": self._streams.has_reported_all()}
         return complete.model_copy(update=moment | seen | last)
-
-    def _has_reported_all(self) -> bool:
-        """Return whether nothing will be left but the result, as of a job that ends at once and writes no file."""
-        return upload_stream.drained(self._streams) and not self._installed.begun and self._outputs.has_nothing()
 
     def _has_saved(self) -> bool:
         """Told with the result: the next attempt may start at once."""
@@ -400,43 +237,12 @@ class Follower:
 
     def _bring_rest(self) -> float | None:
         now = self._tools.now()
-        upload_stream.run_all([one for one in self._rest_streams if not one.drained], now)
-        self._give_up_faulty(now)
-        if not upload_stream.drained(self._rest_streams):
-            return self._pause(self._rest_streams, now)
-        if self._write_notes():
-            self._log_stream.drained = False
-            return 0.0
-        return self._enter(self._settle)
-
-    def _give_up_faulty(self, now: float) -> None:
-        """Let go of streams that a fault in TorchYard has kept from their end for too long: the folder stays here."""
-        for stream in self._rest_streams:
-            since = None if stream.drained else stream.faulty_since
-            if since is None or now - max(since, self._since) < FAULTY_S:
-                continue
-            if stream not in self._given_up:
-                unsent.mark(self._folder)
-                self._given_up.add(stream)
-                logger.error("%s: given up: a fault in TorchYard: %s", stream.name, stream.said)
-                self._outputs.notes.append(
-                    f"not all of its {stream.name.removeprefix(f'{self._folder.attempt_id} ')} came to the service, "
-                    f"for a fault in TorchYard ({stream.said}): its folder stays on this node, in "
-                    f"{unsent.place(self._folder)}"
-                )
-            stream.drained = True
-
-    def _write_notes(self) -> bool:
-        """Tell the job's owner in the launcher's log what was left out."""
-        notes, self._outputs.notes = self._outputs.notes, []
-        if not notes:
-            return False
-        try:
-            with self._folder.at(layout.LOGS).joinpath(layout.LAUNCHER_LOG).open("a") as log:
-                log.writelines(f"torchyard: {note}\n" for note in notes)
-        except OSError as error:
-            logger.warning("%s: %s (%s)", self._folder.attempt_id, "; ".join(notes), error)
-        return True
+        self._streams.run(self._streams.rest, now)
+        self._streams.give_up_faulty(self._since, now)
+        pause = self._streams.pause(self._streams.rest, now)
+        if pause is not None:
+            return pause
+        return 0.0 if self._streams.write_notes() else self._enter(self._settle)
 
     def _settle(self) -> float | None:
         now = self._tools.now()
@@ -452,10 +258,3 @@ class Follower:
     def _send_settled(self) -> bool:
         self.awaited = self._tools.service.settled(self._folder.attempt_id)
         return False
-
-    def _pause(self, streams: list[UploadStream], now: float) -> float:
-        """Metrics and logs go on at once; what is done in the background is waited for."""
-        busy = [one for one in streams if not one.drained]
-        if busy and all(one in self._background_streams for one in busy):
-            return max(BACKGROUND_S, upload_stream.pause(busy, now))
-        return upload_stream.pause(busy, now)

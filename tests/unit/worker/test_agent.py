@@ -14,8 +14,8 @@ from worker.attempts.folder import AttemptFolder
 from worker.attempts.starts import Heard
 from worker.control.accounts import UnixAccounts
 from worker.exceptions import RequestRefusedError, UnavailableError
-from worker.forward.attempt import FollowerTools
 from worker.forward.blobs import BlobSender
+from worker.forward.tools import FollowerTools
 from worker.monitoring import inventory
 
 IDENTITY = wire.Identity(node_id="n", home_id="h", boot_id="b", pid_namespace="p")

@@ -39,7 +39,7 @@ ALLOWED = {
         "shim/files",
     ],
     "the worker's own files": [
-        *("__main__", "attempts/files", "control/registration", "devices/locks", "devices/topology", "forward/attempt"),
+        *("__main__", "attempts/files", "control/registration", "devices/locks", "devices/topology", "forward/streams"),
         *(
             "forkserver/title",
             "forward/blobs",

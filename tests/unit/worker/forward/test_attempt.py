@@ -12,8 +12,10 @@ from worker.attempts import tree, unsent
 from worker.attempts.folder import AttemptFolder, ShimRecord
 from worker.exceptions import RequestRefusedError, UnavailableError
 from worker.forward import attempt as attempts
-from worker.forward.attempt import Follower, FollowerTools
+from worker.forward import streams
+from worker.forward.attempt import Follower
 from worker.forward.blobs import BlobSender
+from worker.forward.tools import FollowerTools
 
 
 class Service:
@@ -318,7 +320,7 @@ def test_a_fault_of_ours_does_not_keep_the_next_attempt_waiting(world: World, wh
     world.service.errors[what] = KeyError("a fault")
     world.end()
     world.run(world.follower())
-    assert attempts.FAULTY_S <= world.now < attempts.FAULTY_S + 120
+    assert streams.FAULTY_S <= world.now < streams.FAULTY_S + 120
     assert world.service.calls[-1] == "settled"
     assert unsent.keep(world.folder)
     said = (world.folder.attempts.parent / "unsent/att-1/logs/launcher.log").read_text()
@@ -335,7 +337,7 @@ def test_what_fails_after_a_fault_of_ours_is_waited_for(world: World) -> None:
     world.end()
     world.run(follower, until="result")
     world.service.errors["log"] = UnavailableError()
-    while world.now < 2 * attempts.FAULTY_S:
+    while world.now < 2 * streams.FAULTY_S:
         with pytest.raises(AssertionError):
             world.run(follower, steps=10)
     del world.service.errors["log"]
