@@ -21,7 +21,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from service.simulator.trace import FLAGS, SECOND, Cluster, TraceJob
+from service.simulator.trace import SECOND, Cluster, TraceJob
 from torchyard.spec.restarts import RestartPermission
 
 _DAY = 86_400
@@ -79,8 +79,8 @@ def month(
 
 def flagged(jobs: Sequence[TraceJob], shares: Shares, seed: int) -> list[TraceJob]:
     """Return the jobs with flags drawn in these shares."""
-    drawn = np.random.default_rng([seed, len(jobs)]).random((len(jobs), len(FLAGS)))
-    flags = drawn < [getattr(shares, name) for name in FLAGS]
+    drawn = np.random.default_rng([seed, len(jobs)]).random((len(jobs), 3))
+    flags = drawn < [shares.stoppable, shares.restartable, shares.reports]
     return [
         replace(job, stoppable=stoppable, restartable=RestartPermission(restartable), reports=reports)
         for job, (stoppable, restartable, reports) in zip(jobs, flags.tolist(), strict=True)
