@@ -32,9 +32,27 @@ class Calls:
     def _post(self, model: type[Item], path: str, body: Any = None, *, retry: bool = True) -> Item:
         return self._answer(model, "POST", path, body, retry=retry)
 
-    def _answer(self, model: type[Item], method: str, path: str, body: Any = None, *, retry: bool = True) -> Item:
+    def _answer(
+        self,
+        model: type[Item],
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        params: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
+        retry: bool = True,
+        timeout_s: float | None = None,
+    ) -> Item:
         """Send a body and read the answer; with `retry` it is repeated on a broken connection."""
-        return model.model_validate_json(self.connection.request(method, path, json=body, retry=retry).content)
+        answer = self.connection.request(
+            method, path, json=body, params=params, headers=headers, retry=retry, timeout_s=timeout_s
+        )
+        return model.model_validate_json(answer.content)
+
+    def _send(self, method: str, path: str, body: Any = None) -> None:
+        """Send a body, or none, for which there is no answer to read; repeated on a broken connection."""
+        self.connection.request(method, path, json=body)
 
     def _analysed(self, spec: "JobSpec | Mapping[str, Any]", *, stacklevel: int) -> tuple[dict[str, Any], str]:
         """A spec as it is sent, with the launcher that its scripts ask for, and why; mistakes are warned of."""
@@ -65,10 +83,8 @@ class Calls:
         self, model: type[Item], body: Mapping[str, Any], reason: str, key: str | None, timeout_s: float | None = None
     ) -> Item:
         headers = {"Idempotency-Key": key or ids.new_id("key")}
-        answer = self.connection.request(
-            "POST", "/jobs", json=body, headers=headers, params=_because(reason), timeout_s=timeout_s
-        )
-        return model.model_validate_json(answer.content)
+        params = _because(reason)
+        return self._answer(model, "POST", "/jobs", body, headers=headers, params=params, timeout_s=timeout_s)
 
     def _pages(
         self, model: type[Item], path: str, filters: Mapping[str, Any], limit: int | None = None

@@ -80,8 +80,7 @@ class Client(LogCalls, FileCalls, SweepCalls, SharingCalls, SecretCalls):
     def check(self, spec: JobSpec | Mapping[str, Any], *, analysed: bool = False) -> api.DryRun:
         """Check a spec as `submit` would, and store nothing."""
         body = body_of(spec) if analysed else self._analysed(spec, stacklevel=3)[0]
-        answer = self.connection.request("POST", "/jobs", json=body, params={"dry_run": "true"})
-        return api.DryRun.model_validate_json(answer.content)
+        return self._answer(api.DryRun, "POST", "/jobs", body, params={"dry_run": "true"})
 
     def job(self, job: str) -> api.Job:
         """One job as it is now."""
@@ -146,7 +145,7 @@ class Client(LogCalls, FileCalls, SweepCalls, SharingCalls, SecretCalls):
 
     def revoke_links(self, job: str) -> None:
         """Revoke all public links to a job."""
-        self.connection.request("DELETE", f"/jobs/{part(job)}/link")
+        self._send("DELETE", f"/jobs/{part(job)}/link")
 
     def stacks(self, job: str) -> list[api.Stacks]:
         """Stacks of the job's processes when they were last dumped, the newest first."""
@@ -169,15 +168,13 @@ class Client(LogCalls, FileCalls, SweepCalls, SharingCalls, SecretCalls):
             from_checkpoint = "latest" if carry and self.checkpoints(job) else None
         body = {"from_checkpoint": from_checkpoint, "carry": carry, "changes": dict(changes or {})}
         headers = {"Idempotency-Key": ids.new_id("key")}
-        answer = self.connection.request("POST", f"/jobs/{part(job)}/rerun", json=body, headers=headers)
-        return api.Job.model_validate_json(answer.content)
+        return self._answer(api.Job, "POST", f"/jobs/{part(job)}/rerun", body, headers=headers)
 
     def change(self, job: str, changes: Mapping[str, Any]) -> api.Job:
         """Change a job as it is: `changes` may have its name, priority, tags, and while it waits its time limit."""
         path = f"/jobs/{part(job)}"
         headers = {"If-Match": self.connection.request("GET", path).headers["ETag"]}
-        answer = self.connection.request("PATCH", path, json=dict(changes), headers=headers)
-        return api.Job.model_validate_json(answer.content)
+        return self._answer(api.Job, "PATCH", path, dict(changes), headers=headers)
 
     def why(self, job: str) -> api.Why:
         """Reasons why the job waits, and what would start it sooner."""
@@ -214,19 +211,16 @@ class Client(LogCalls, FileCalls, SweepCalls, SharingCalls, SecretCalls):
         """Give a node no new jobs; those that run go on, or save and wait. `message` tells everybody why."""
         body = api.NewDrain(message=message).model_dump(mode="json")
         params = {"stop_jobs": "true"} if stop_jobs else None
-        answer = self.connection.request("POST", f"/nodes/{part(node)}/drain", json=body, params=params)
-        return api.Node.model_validate_json(answer.content)
+        return self._answer(api.Node, "POST", f"/nodes/{part(node)}/drain", body, params=params)
 
     def invite(self, node: str, asked: api.NewInvitation | None = None) -> api.Invitation:
         """Invite a machine as a node (administrators)."""
         body = (asked or api.NewInvitation()).model_dump(mode="json")
-        answer = self.connection.request("POST", f"/nodes/{part(node)}/invitations", json=body, retry=False)
-        return api.Invitation.model_validate_json(answer.content)
+        return self._post(api.Invitation, f"/nodes/{part(node)}/invitations", body, retry=False)
 
     def join(self, node: str) -> api.NodeToken:
         """Return the node's own token, for an invitation, which this client has as its token."""
-        answer = self.connection.request("POST", "/nodes", json={"name": node}, retry=False)
-        return api.NodeToken.model_validate_json(answer.content)
+        return self._post(api.NodeToken, "/nodes", {"name": node}, retry=False)
 
     def declare_dead(self, node: str) -> api.Node:
         """Declare that a silent node and all that ran on it are gone: its jobs are retried or fail."""
@@ -262,7 +256,7 @@ class Client(LogCalls, FileCalls, SweepCalls, SharingCalls, SecretCalls):
 
     def _notices(self, method: str, path: str, new: api.NewPause | api.NewAnnouncement | None = None) -> api.Notices:
         body = None if new is None else new.model_dump(mode="json", exclude_none=True)
-        return api.Notices.model_validate_json(self.connection.request(method, path, json=body).content)
+        return self._answer(api.Notices, method, path, body)
 
     def queue(self, *, limit: int | None = None) -> list[api.QueueEntry]:
         """The jobs that wait, in the order in which they are looked at."""
@@ -333,7 +327,7 @@ class Client(LogCalls, FileCalls, SweepCalls, SharingCalls, SecretCalls):
 
     def revoke_token(self, token: str) -> None:
         """Make a token invalid at once."""
-        self.connection.request("DELETE", f"/tokens/{part(token)}")
+        self._send("DELETE", f"/tokens/{part(token)}")
 
 
 def _audit_query(

@@ -34,7 +34,7 @@ class FileCalls(Calls):
 
     def bring_outputs(self, job: str) -> None:
         """Ask the nodes for the files that stay there since they are too large for the store."""
-        self.connection.request("POST", f"/jobs/{part(job)}/outputs/bring")
+        self._send("POST", f"/jobs/{part(job)}/outputs/bring")
 
     def download_checkpoint(
         self, checkpoint: api.Checkpoint, folder: Path, *, progress: Callable[[int], None] = lambda _bytes: None
@@ -69,20 +69,18 @@ class FileCalls(Calls):
     ) -> str:
         """Upload what the service lacks of a code folder, and return the snapshot's id for `JobSpec.code`."""
         files = [file.ref().model_dump(mode="json") for file in code.files]
-        answer = self.connection.request("POST", "/snapshots", json={"files": files})
-        made = api.MissingBlobs.model_validate_json(answer.content)
+        made = self._post(api.MissingBlobs, "/snapshots", {"files": files})
         by_hash = {file.sha256: file for file in code.files}
         for sha256 in made.missing:
             self._upload(made.id, by_hash[sha256])
             progress(by_hash[sha256].size)
         if not made.committed:
-            self.connection.request("POST", f"/snapshots/{made.id}/commit")
+            self._send("POST", f"/snapshots/{made.id}/commit")
         return made.id
 
     def prune_snapshots(self, *, discarded: bool = False) -> api.RemovedCode:
         """Remove your snapshots that no job is on; with `discarded`, also those of discarded jobs alone."""
-        answer = self.connection.request("POST", "/snapshots/prune", json={"discarded": discarded})
-        return api.RemovedCode.model_validate_json(answer.content)
+        return self._post(api.RemovedCode, "/snapshots/prune", {"discarded": discarded})
 
     def _upload(self, snapshot_id: str, file: snapshot.CodeFile) -> None:
         from torchyard import snapshot

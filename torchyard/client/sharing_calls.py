@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import Any
 
 from torchyard import api
 from torchyard.client.calls import Calls, part
@@ -90,9 +89,6 @@ class SharingCalls(Calls):
     def cancel_reservation(self, reservation: str) -> None:
         """Give back what is reserved."""
         self._send("DELETE", f"/reservations/{part(reservation)}")
-
-    def _send(self, method: str, path: str, body: Any = None) -> None:
-        self.connection.request(method, path, json=body)
 
 
 def _days(since: date | None, until: date | None) -> dict[str, str | None]:
