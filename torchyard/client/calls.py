@@ -54,6 +54,10 @@ class Calls:
         """Send a body, or none, for which there is no answer to read; repeated on a broken connection."""
         self.connection.request(method, path, json=body)
 
+    def _delete(self, path: str) -> None:
+        """Remove what is at a path; repeated on a broken connection, and done if an earlier try did it."""
+        self.connection.delete(path)
+
     def _analysed(self, spec: "JobSpec | Mapping[str, Any]", *, stacklevel: int) -> tuple[dict[str, Any], str]:
         """A spec as it is sent, with the launcher that its scripts ask for, and why; mistakes are warned of."""
         from torchyard.analysis import analyse

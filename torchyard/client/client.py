@@ -145,7 +145,7 @@ class Client(LogCalls, FileCalls, SweepCalls, SharingCalls, SecretCalls):
 
     def revoke_links(self, job: str) -> None:
         """Revoke all public links to a job."""
-        self._send("DELETE", f"/jobs/{part(job)}/link")
+        self._delete(f"/jobs/{part(job)}/link")
 
     def stacks(self, job: str) -> list[api.Stacks]:
         """Stacks of the job's processes when they were last dumped, the newest first."""
@@ -327,7 +327,7 @@ class Client(LogCalls, FileCalls, SweepCalls, SharingCalls, SecretCalls):
 
     def revoke_token(self, token: str) -> None:
         """Make a token invalid at once."""
-        self._send("DELETE", f"/tokens/{part(token)}")
+        self._delete(f"/tokens/{part(token)}")
 
 
 def _audit_query(

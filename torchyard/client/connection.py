@@ -17,6 +17,10 @@ from torchyard.api import PREFIX, Problem
 
 #: Statuses that a proxy or a restarting service answers.
 RETRIED = frozenset({429, 502, 503, 504})
+#: Of these, what a proxy answers that has lost the service's own answer.
+LOST = frozenset({502, 504})
+#: Errors after which the service knows nothing of a request.
+NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 2.0
@@ -137,6 +141,27 @@ class Connection:
         if not retry:
             return _checked(self._once(send))
         return _checked(self._repeat(send, self.patience_s if patience_s is None else patience_s))
+
+    def delete(self, path: str) -> None:
+        """Remove what is at a path, for which there is no answer to read; raises as `request` does.
+
+        A try whose answer was lost may have removed it: a later one that finds nothing there has nothing left to do.
+        """
+        lost = False
+
+        def send() -> httpx.Response:
+            nonlocal lost
+            try:
+                response = self._http.delete(PREFIX + path)
+            except httpx.TransportError as error:
+                lost = lost or not isinstance(error, NEVER_SENT)
+                raise
+            lost = lost or response.status_code in LOST
+            return response
+
+        response = self._repeat(send, self.patience_s)
+        if not (lost and response.status_code == httpx.codes.NOT_FOUND):
+            _checked(response)
 
     @contextmanager
     def stream(

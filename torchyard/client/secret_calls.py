@@ -19,7 +19,7 @@ class SecretCalls(Calls):
 
     def remove_secret(self, name: str, *, project: str | None = None) -> None:
         """Remove one's own secret, or a project's (administrators)."""
-        self.connection.request("DELETE", _path(name, project), retry=False)
+        self._delete(_path(name, project))
 
 
 def _path(name: str, project: str | None) -> str:

@@ -18,7 +18,7 @@ class SharingCalls(Calls):
 
     def delete_user(self, name: str) -> None:
         """End a user's tokens and sessions; jobs and usage stay, and `change_user` can bring the user back."""
-        self._send("DELETE", f"/users/{part(name)}")
+        self._delete(f"/users/{part(name)}")
 
     def sign_in_link(self, name: str) -> str:
         """An address that opens the dashboard as another user (administrators); it counts once and for a day."""
@@ -44,7 +44,7 @@ class SharingCalls(Calls):
 
     def remove_project_member(self, project: str, user: str) -> None:
         """End a membership (the project's administrators, or those of all)."""
-        self._send("DELETE", f"/projects/{part(project)}/members/{part(user)}")
+        self._delete(f"/projects/{part(project)}/members/{part(user)}")
 
     def policy(self) -> Policy:
         """The policy that the scheduler follows."""
@@ -88,7 +88,7 @@ class SharingCalls(Calls):
 
     def cancel_reservation(self, reservation: str) -> None:
         """Give back what is reserved."""
-        self._send("DELETE", f"/reservations/{part(reservation)}")
+        self._delete(f"/reservations/{part(reservation)}")
 
 
 def _days(since: date | None, until: date | None) -> dict[str, str | None]:

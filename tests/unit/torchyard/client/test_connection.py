@@ -6,7 +6,9 @@ from threading import Thread
 
 import pytest
 
+from tests.support.handlers import connected
 from torchyard.client.connection import Connection
+from torchyard.exceptions import NotFoundError
 
 
 class Service(ThreadingHTTPServer):
@@ -51,3 +53,35 @@ def test_times_are_compared_with_the_services_clock(service: Service, hours: int
     if not hours:
         assert connection.now() - datetime.now(UTC) <= timedelta()
     connection.close()
+
+
+def removing(*answers: int | None) -> type[BaseHTTPRequestHandler]:
+    """A service that answers each try to remove something with the next status, and None with a closed connection."""
+    left = list(answers)
+
+    class Removing(BaseHTTPRequestHandler):
+        def do_DELETE(self) -> None:
+            status = left.pop(0)
+            if status is None:
+                self.close_connection = True
+                return
+            self.send_response(status)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *told: object) -> None:
+            """Say nothing."""
+
+    return Removing
+
+
+@pytest.mark.parametrize("lost", [None, 502, 504])
+def test_what_an_earlier_try_removed_is_done(lost: int | None) -> None:
+    with connected(removing(lost, 404)) as connection:
+        connection.delete("/tokens/tok-1")
+
+
+@pytest.mark.parametrize("answers", [(404,), (503, 404)])
+def test_what_no_try_can_have_removed_is_not_found(answers: tuple[int, ...]) -> None:
+    with connected(removing(*answers)) as connection, pytest.raises(NotFoundError):
+        connection.delete("/tokens/tok-1")
