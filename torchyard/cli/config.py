@@ -170,7 +170,7 @@ def reload(json: common.Json = False) -> None:
         raise NotRunningError
     outcomes = {}
     for program, pid, folder in running:
-        outcomes[program] = _reloaded(program, pid, folder / home.RELOAD_FILE)
+        outcomes[program] = reloaded(program, pid, folder / home.RELOAD_FILE)
     if json:
         common.print_json(outcomes)
         return
@@ -194,7 +194,7 @@ def _running() -> Iterator[tuple[str, int, Path]]:
         yield "worker", worker, home.worker_folder()
 
 
-def _reloaded(program: str, pid: int, file: Path) -> dict[str, Any]:
+def reloaded(program: str, pid: int, file: Path) -> dict[str, Any]:
     """Return what came of a reload; raise TorchYardError if nothing did."""
     from torchyard.exceptions import TorchYardError
 
@@ -203,6 +203,8 @@ def _reloaded(program: str, pid: int, file: Path) -> dict[str, Any]:
         os.kill(pid, signal.SIGHUP)
     except PermissionError as error:
         raise TorchYardError(f"the {program} (process {pid}) is another account's: run this as root") from error
+    except ProcessLookupError as error:
+        raise TorchYardError(f"the {program} (process {pid}) has just ended: it reads them when it starts") from error
     deadline = time.monotonic() + RELOAD_S
     while not file.exists():
         if time.monotonic() > deadline:

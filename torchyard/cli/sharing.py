@@ -240,7 +240,14 @@ def _interval(client: "Client", start: str | None, end: str | None, length: str 
         seconds = parse_duration(length)
     except ValueError as error:
         raise SpecError(f"--for: {error}") from error
-    return {"starts_at": starts_at, "ends_at": (starts_at or common.service_now(client)) + timedelta(seconds=seconds)}
+    begin = starts_at or common.service_now(client)
+    try:
+        return {"starts_at": starts_at, "ends_at": begin + timedelta(seconds=seconds)}
+    except OverflowError as error:
+        raise SpecError(
+            f"--for {length}: from {begin:%Y-%m-%d} on it would end after the year {begin.max.year}, the last that "
+            "there is: give a shorter time, or an earlier --from"
+        ) from error
 
 
 def reservations(

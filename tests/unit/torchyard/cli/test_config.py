@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from torchyard.cli import config
+from torchyard.exceptions import TorchYardError
 
 
 def test_findings_of_both_programs_come_without_another_process(
@@ -38,3 +39,10 @@ def test_a_redis_of_its_own_is_started_where_no_setting_names_another(
     monkeypatch.setenv("TORCHYARD_SETTINGS", str(file))
     monkeypatch.delenv("TORCHYARD_REDIS_URL", raising=False)
     assert config.starts_redis() is own
+
+
+def test_a_program_that_has_ended_meanwhile_is_told_of(tmp_path: Path) -> None:
+    with subprocess.Popen(["true"]) as ended:
+        pass
+    with pytest.raises(TorchYardError, match=rf"the worker \(process {ended.pid}\) has just ended"):
+        config.reloaded("worker", ended.pid, tmp_path / "reload.json")
