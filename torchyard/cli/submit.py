@@ -1,6 +1,8 @@
 """``run`` and ``submit``."""
 
+import os
 import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
 
 #: Exit code where the person leaves the job running: as after any Ctrl-C, so that `yard run … && next` goes no further.
 LEFT = 130
+#: The descriptor of standard input.
+STDIN = 0
 DRY_RUN = "Only check it, and tell when it would start."
 WORDS = {"ignore_unknown_options": False, "allow_interspersed_args": False}
 
@@ -111,6 +115,10 @@ def run(
     )
     draft = drafts.from_words(command, code, resources=resources, **fields)
     with common.connect() as client:
+        if unread(STDIN):
+            common.warn(
+                "a job has no standard input: what is piped in here does not reach it; put it in a file of the code"
+            )
         if dry_run:
             _check(client, draft, json)
         else:
@@ -148,6 +156,18 @@ def number_or_all(gpus: str) -> int | str:
     if gpus != "all":
         raise typer.BadParameter(f"--gpus {gpus}: give a number, or all for as many as a node has")
     return gpus
+
+
+def unread(descriptor: int) -> bool:
+    """Return whether a pipe or a file has bytes to read; what is typed into a terminal is for the shell."""
+    import fcntl
+    import termios
+
+    try:
+        waiting = fcntl.ioctl(descriptor, termios.FIONREAD, bytes(4))
+    except OSError:  # closed, or of no such kind, as /dev/null is
+        return False
+    return not os.isatty(descriptor) and int.from_bytes(waiting, sys.byteorder) > 0
 
 
 def _words(line: str) -> list[str]:

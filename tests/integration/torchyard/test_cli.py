@@ -1,6 +1,7 @@
 """Commands against a running service whose node is played by the test."""
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from tests.support.live import Live
 from tests.support.plane import Plane
 from torchyard import snapshot
 from torchyard.api import NewUser
-from torchyard.cli import main
+from torchyard.cli import main, submit
 from torchyard.client.client import Client
 from torchyard.client.connection import Connection
 from torchyard.exceptions import NeverFitsError, RefusedError
@@ -100,6 +101,19 @@ def test_a_python_that_is_not_on_the_box_is_warned_of(yard: Callable[..., Done],
     words = ("--dry-run", "--gpus", "0", "--launcher", "python", "--code", str(code), "--", "python", "train.py")
     assert "python: there is no /nope on this machine" in yard("run", "--python", "/nope", *words).err
     assert "there is no" not in yard("run", "--python", sys.executable, *words).err
+
+
+def test_what_is_piped_into_a_job_is_warned_of(
+    yard: Callable[..., Done], code: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader, writer = os.pipe()
+    monkeypatch.setattr(submit, "STDIN", reader)
+    words = ("run", "--dry-run", "--gpus", "0", "--code", str(code), "--", "python", "train.py")
+    assert "no standard input" not in yard(*words).err
+    os.write(writer, b"1 2 3\n")
+    assert "a job has no standard input" in yard(*words).err
+    os.close(reader)
+    os.close(writer)
 
 
 def test_all_gpus_are_as_many_as_the_box_has(yard: Callable[..., Done], live_service: Live, code: Path) -> None:
