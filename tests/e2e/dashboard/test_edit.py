@@ -63,3 +63,27 @@ def test_a_running_job_keeps_its_time_limit(page: Page, submit: Submit, node: Ag
     dialog.get_by_role("button", name="Save").click()
     expect(dialog).to_be_hidden()
     expect(page.locator(".facts")).to_contain_text("low")
+
+
+def test_what_others_change_meanwhile_is_told_and_stays(
+    page: Page, submit: Submit, node: Agent, live_service: Live
+) -> None:
+    submit(name="holder", resources={"gpus": 4})
+    node.start()
+    job = submit(name="resnet")
+    dialog = _opened(page, job)
+    dialog.get_by_label("Name").fill("vit")
+    path = f"/api/v1/jobs/{job['id']}"
+    seen = {"If-Match": live_service.client.get(path).headers["ETag"]}
+    live_service.client.patch(path, json={"priority": "high"}, headers=seen).raise_for_status()
+    expect(page.locator(".facts")).to_contain_text("high")
+    dialog.get_by_role("button", name="Save").click()
+    expect(dialog.locator(".notice")).to_contain_text(
+        "The job has changed since you opened this: its priority is high now."
+    )
+    expect(dialog.get_by_label("Priority")).to_have_value("high")
+    expect(dialog.get_by_label("Name")).to_have_value("vit")
+    dialog.get_by_role("button", name="Save").click()
+    expect(dialog).to_be_hidden()
+    shown = live_service.client.get(path).raise_for_status().json()
+    assert (shown["name"], shown["priority"]) == ("vit", "high")

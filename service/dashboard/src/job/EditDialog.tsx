@@ -1,27 +1,39 @@
 import { t } from "@lingui/core/macro";
 import { useState } from "react";
 
-import { atFields } from "../api/client";
+import { ApiError, atFields } from "../api/client";
 import { useEdit } from "../api/jobs";
 import { mayAdminister, useSettings } from "../api/session";
 import type { Job } from "../api/types";
-import { editsBetween, textsOf } from "../lib/edits";
+import { changedFields, editsBetween, type Texts, textsOf } from "../lib/edits";
 import { priorityLabel } from "../lib/priorities";
 import { prioritiesOf } from "../lib/rights";
+import { STATE_LABELS } from "../lib/states";
 import { Dialog } from "../ui/Dialog";
 import { Field } from "../ui/Field";
 import { Notice } from "../ui/Notice";
 import { Select } from "../ui/Select";
 
-/** Changes what the service takes of a job that is not over. */
+const CHANGED_MEANWHILE = 412;
+
+/** Changes what the service takes of a job that is not over, as it was when the dialog was opened. */
 export function EditDialog({ job, onClose }: { job: Job; onClose: () => void }) {
-  const [before] = useState(() => textsOf(job));
-  const [texts, setTexts] = useState(before);
+  const [opened, setOpened] = useState(job);
+  const [typed, setTyped] = useState<Partial<Texts>>({});
   const edit = useEdit();
   const allowed = prioritiesOf(mayAdminister(useSettings().data));
-  const { fields, rest } = atFields(edit.error, ["name", "priority", "tags", "time_limit"]);
-  const waits = job.state === "queued";
-  const confirm = () => edit.mutate({ job, edits: editsBetween(before, texts) }, { onSuccess: onClose });
+  const isStale = edit.error instanceof ApiError && edit.error.status === CHANGED_MEANWHILE;
+  const { fields, rest } = atFields(isStale ? null : edit.error, ["name", "priority", "tags", "time_limit"]);
+  // What others have changed is told once, and saved upon if the person saves again.
+  const base = isStale ? job : opened;
+  const before = textsOf(base);
+  const waits = base.state === "queued";
+  const texts = { ...before, ...typed, ...(!waits && { timeLimit: before.timeLimit }) };
+  const setTexts = (changed: Partial<Texts>) => setTyped({ ...typed, ...changed });
+  const confirm = () => {
+    setOpened(base);
+    edit.mutate({ job: base, edits: editsBetween(before, texts) }, { onSuccess: onClose });
+  };
   return (
     <Dialog
       title={t`Edit job ${{ number: job.number }}`}
@@ -35,7 +47,7 @@ export function EditDialog({ job, onClose }: { job: Job; onClose: () => void }) 
         required
         error={fields.name}
         value={texts.name}
-        onChange={(name) => setTexts({ ...texts, name })}
+        onChange={(name) => setTexts({ name })}
       />
       <div className="field-pair">
         <Select
@@ -43,7 +55,7 @@ export function EditDialog({ job, onClose }: { job: Job; onClose: () => void }) 
           options={[...new Set([...allowed, before.priority])].map((key) => ({ key, label: priorityLabel(key) }))}
           error={fields.priority}
           value={texts.priority}
-          onChange={(priority) => setTexts({ ...texts, priority })}
+          onChange={(priority) => setTexts({ priority })}
         />
         <Field
           label={t`Time limit`}
@@ -52,7 +64,7 @@ export function EditDialog({ job, onClose }: { job: Job; onClose: () => void }) 
           disabled={!waits}
           error={fields.time_limit}
           value={texts.timeLimit}
-          onChange={(timeLimit) => setTexts({ ...texts, timeLimit })}
+          onChange={(timeLimit) => setTexts({ timeLimit })}
         />
       </div>
       <Field
@@ -60,9 +72,29 @@ export function EditDialog({ job, onClose }: { job: Job; onClose: () => void }) 
         hint={t`Words, with commas.`}
         error={fields.tags}
         value={texts.tags}
-        onChange={(tags) => setTexts({ ...texts, tags })}
+        onChange={(tags) => setTexts({ tags })}
       />
       <Notice error={rest} />
+      {isStale && <p className="notice" role="alert">{changedWords(opened, job)}</p>}
     </Dialog>
   );
+}
+
+/** What has become of a job since the dialog was opened. */
+function changedWords(opened: Job, job: Job): string {
+  const told = changedFields(opened, job).map((field) => fieldWords(field, job));
+  return told.length === 0
+    ? t`The job has changed since you opened this. Save again to change it all the same.`
+    : t`The job has changed since you opened this: ${{ changes: told.join(t`; `) }}. What you changed is still here: save again to keep it.`;
+}
+
+function fieldWords(field: ReturnType<typeof changedFields>[number], job: Job): string {
+  const { name, priority, tags, timeLimit } = textsOf(job);
+  switch (field) {
+    case "state": return t`it is ${{ state: STATE_LABELS[job.state] }} now`;
+    case "name": return t`its name is ${name} now`;
+    case "priority": return t`its priority is ${{ priority: priorityLabel(priority) }} now`;
+    case "tags": return tags === "" ? t`it has no tags now` : t`its tags are ${tags} now`;
+    case "timeLimit": return timeLimit === "" ? t`it has no time limit now` : t`its time limit is ${timeLimit} now`;
+  }
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { editsBetween, textsOf } from "./edits";
+import { changedFields, editsBetween, textsOf } from "./edits";
 
 const job = { name: "resnet", priority: "normal", tags: ["a", "b"], spec: { time_limit: 7_200 } } as const;
 const before = textsOf({ ...job, tags: [...job.tags] });
@@ -20,4 +20,11 @@ test("only what was typed anew is sent", () => {
 
 test("an empty time limit takes the limit away", () => {
   expect(editsBetween(before, { ...before, timeLimit: " " })).toEqual({ time_limit: null });
+});
+
+test("what others have changed is told by field", () => {
+  const opened: Parameters<typeof changedFields>[0] = { ...job, tags: [...job.tags], state: "queued" };
+  expect(changedFields(opened, { ...opened, tags: ["a", "b"] })).toEqual([]);
+  expect(changedFields(opened, { ...opened, state: "running", priority: "high" })).toEqual(["state", "priority"]);
+  expect(changedFields(opened, { ...opened, name: "vit", tags: [], spec: {} })).toEqual(["name", "tags", "timeLimit"]);
 });

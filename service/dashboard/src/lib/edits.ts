@@ -36,3 +36,10 @@ export function editsBetween(before: Texts, texts: Texts): Edits {
     ...(timeLimit !== before.timeLimit && { time_limit: timeLimit === "" ? null : timeLimit }),
   };
 }
+
+/** What a person sees in the form, or that decides what it takes, and that is not the same of two versions of a job. */
+export function changedFields(before: Edited & Pick<Job, "state">, after: Edited & Pick<Job, "state">): ("state" | keyof Texts)[] {
+  const [then, now] = [textsOf(before), textsOf(after)];
+  const texts = (["name", "priority", "tags", "timeLimit"] as const).filter((field) => then[field] !== now[field]);
+  return before.state === after.state ? texts : ["state", ...texts];
+}
