@@ -19,6 +19,7 @@ import { Time } from "../ui/Time";
 import { useNow } from "../ui/useNow";
 import { DeviceCard } from "./DeviceCard";
 import { DrainDialog } from "./DrainDialog";
+import { mayDrain, mayResume } from "./drains";
 import { SPARK_SAMPLES } from "./spark";
 import { NODE_STATES } from "./words";
 
@@ -36,7 +37,7 @@ export function NodePanel({ node, admin }: { node: Node; admin: boolean }) {
         <h2>{name}</h2>
         <span className="node-state" data-state={node.state}><i aria-hidden="true" />{NODE_STATES[node.state]}</span>
         <Seen node={node} />
-        {admin && <DrainButton node={node} />}
+        {admin && <DrainTools node={node} />}
       </header>
       <Words node={node} />
       <div className="machine">
@@ -106,27 +107,40 @@ function Seen({ node }: { node: Node }) {
   );
 }
 
-function DrainButton({ node }: { node: Node }) {
-  const [asked, setAsked] = useState(false);
-  const resume = useResume();
-  if (node.state === "draining") {
-    return (
-      <span className="panel-tools">
-        <Notice error={resume.error} />
-        <button
-          type="button"
-          className="button small"
-          disabled={resume.isPending}
-          title={t`New jobs may start here again`}
-          onClick={() => resume.mutate(node.name)}
-        >
-          <Trans>Resume</Trans>
-        </button>
-      </span>
-    );
-  }
+/** What an administrator may do about the jobs that come to a node. */
+function DrainTools({ node }: { node: Node }) {
   return (
     <span className="panel-tools">
+      {mayResume(node) && <ResumeButton node={node} />}
+      {mayDrain(node) && <DrainButton node={node.name} />}
+    </span>
+  );
+}
+
+function ResumeButton({ node: { name, state } }: { node: Node }) {
+  const resume = useResume();
+  return (
+    <>
+      <Notice error={resume.error} />
+      <button
+        type="button"
+        className="button small"
+        disabled={resume.isPending}
+        title={state === "unreachable"
+          ? t`If it was drained: new jobs may start here again once it is back`
+          : t`New jobs may start here again`}
+        onClick={() => resume.mutate(name)}
+      >
+        <Trans>Resume</Trans>
+      </button>
+    </>
+  );
+}
+
+function DrainButton({ node }: { node: string }) {
+  const [asked, setAsked] = useState(false);
+  return (
+    <>
       <button
         type="button"
         className="button small"
@@ -135,7 +149,7 @@ function DrainButton({ node }: { node: Node }) {
       >
         <Trans>Drain</Trans>
       </button>
-      {asked && <DrainDialog node={node.name} onClose={() => setAsked(false)} />}
-    </span>
+      {asked && <DrainDialog node={node} onClose={() => setAsked(false)} />}
+    </>
   );
 }
