@@ -3,15 +3,14 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useEffect, useRef, useState } from "react";
 
 import { signIn, useSignInWays } from "../api/session";
+import { codeOf } from "../lib/login";
 import { Command } from "../ui/Command";
 import { LanguageSwitch } from "../ui/LanguageSwitch";
 import { Notice } from "../ui/Notice";
 
-const LOGIN = /^#login=(.+)$/;
-
 /** Takes a one-time code out of the address, so that it stays in no history. */
 function takeCode(): string | null {
-  const code = LOGIN.exec(location.hash)?.[1] ?? null;
+  const code = codeOf(location.hash);
   if (code !== null) history.replaceState(history.state, "", location.pathname + location.search);
   return code;
 }
@@ -28,7 +27,7 @@ export function SignIn() {
     if (asked.current) return;
     asked.current = true;
     const code = takeCode();
-    if (code !== null) mutate({ code: decodeURIComponent(code) });
+    if (code !== null) mutate({ code });
   }, [mutate]);
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
