@@ -50,6 +50,27 @@ def test_a_waiting_job_names_who_is_in_the_way_and_what_would_start_it(
     expect(page.get_by_role("region", name="Why").get_by_role("link").filter(has_text="waiter")).to_be_visible()
 
 
+def test_reasons_that_could_not_be_read_anew_say_so(
+    page: Page, submit: Submit, node: Agent, live_service: Live
+) -> None:
+    submit(name="holder", resources={"gpus": 4})
+    node.start()
+    waiter = submit(name="waiter")
+    path = f"/api/v1/jobs/{waiter['id']}"
+    visit(page, f"/jobs/{waiter['number']}")
+    why = page.get_by_role("region", name="Why")
+    expect(why).to_contain_text("In the way")
+    refusal = {"title": "Forbidden", "status": 403, "detail": "not for you any more"}
+    page.route("**/why", lambda route: route.fulfill(status=403, json=refusal))
+    live_service.client.post(f"{path}/hold").raise_for_status()
+    told = why.get_by_role("alert")
+    expect(told).to_contain_text(re.compile(r"is from \d.*, and could not be read anew: not for you any more"))
+    expect(why).to_contain_text("In the way")
+    page.unroute("**/why")
+    live_service.client.post(f"{path}/release").raise_for_status()
+    expect(told).to_have_count(0)
+
+
 def test_every_time_is_told_by_the_viewers_clock(
     stranger: Page, submit: Submit, node: Agent, live_service: Live
 ) -> None:

@@ -13,6 +13,7 @@ import { Command } from "../ui/Command";
 import { Forecast } from "../ui/Forecast";
 import { Message } from "../ui/Message";
 import { Notice } from "../ui/Notice";
+import { Stale } from "../ui/Stale";
 import { Time } from "../ui/Time";
 import { useNow } from "../ui/useNow";
 import { useResource } from "../ui/useResource";
@@ -38,6 +39,7 @@ export function WhyBox({ job }: { job: Job }) {
   const reasons = named(why.reasons.filter((one) => !TOLD.has(one.code)));
   return (
     <section className="why" aria-label={t`Why`} data-state={job.state}>
+      <Stale found={found} now={now} />
       <p className="why-summary">
         {why.position !== null && <span className="why-place" title={t`Place in the queue`}>{why.position}</span>}
         <span><Message text={withoutTime(summaryWords(why, job.number))} now={now} /></span>
