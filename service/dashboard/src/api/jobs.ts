@@ -4,6 +4,7 @@ import {
 import { useEffect, useState } from "react";
 
 import { compact, type Detail, type Range } from "../lib/buckets";
+import type { AskedCheckpoint } from "../lib/checkpoints";
 import type { Edits } from "../lib/edits";
 import { mergeSeries } from "../lib/series";
 import { isFinal } from "../lib/states";
@@ -170,10 +171,13 @@ export function useLogStreams(job: Job) {
   });
 }
 
-export function useCheckpoints(job: Job) {
+const readCheckpoints = (id: string) => unwrap(client.GET("/api/v1/jobs/{job_id}/checkpoints", ofJob(id)));
+
+export function useCheckpoints(job: Job, enabled = true) {
   return useQuery({
     queryKey: ["job", job.id, "checkpoints", versionKey(job)],
-    queryFn: () => unwrap(client.GET("/api/v1/jobs/{job_id}/checkpoints", ofJob(job.id))),
+    queryFn: () => readCheckpoints(job.id),
+    enabled,
     ...useLiveness(job),
     refetchInterval: useInterval(isFinal(job.state) ? SLOW_MS : POLL_MS),
   });
@@ -247,8 +251,13 @@ export const useEdit = () =>
 export const useHold = () => useChange((id: string) => unwrap(client.POST("/api/v1/jobs/{job_id}/hold", ofJob(id))));
 export const useRelease = () =>
   useChange((id: string) => unwrap(client.POST("/api/v1/jobs/{job_id}/release", ofJob(id))));
+/** Asks for a checkpoint; what was there before tells when it has come. */
 export const useCheckpointNow = () =>
-  useChange((id: string) => unwrap(client.POST("/api/v1/jobs/{job_id}/checkpoint", ofJob(id))));
+  useChange(async (id: string): Promise<AskedCheckpoint> => {
+    const before = await readCheckpoints(id);
+    const { attempt, unsaved } = await unwrap(client.POST("/api/v1/jobs/{job_id}/checkpoint", ofJob(id)));
+    return { before: before.map((one) => one.id), attempt, unsaved: unsaved ?? null };
+  });
 /** Makes a public link to a job. */
 export const useShare = () =>
   useChange(({ id, lifetime }: { id: string; lifetime: string }) =>

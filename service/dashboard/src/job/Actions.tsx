@@ -3,10 +3,11 @@ import { Trans } from "@lingui/react/macro";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 
-import { useCancel, useCheckpointNow, useDumpStacks, useHold, useRelease, useRerun } from "../api/jobs";
+import { useCancel, useCheckpointNow, useCheckpoints, useDumpStacks, useHold, useRelease, useRerun } from "../api/jobs";
 import { useSettings } from "../api/session";
 import type { Job } from "../api/types";
 import { SCRATCH, type Start, StartChoice } from "./StartChoice";
+import { isAwaited } from "../lib/checkpoints";
 import { type Action, actionsFor } from "../lib/states";
 import { Dialog } from "../ui/Dialog";
 import { Notice } from "../ui/Notice";
@@ -55,6 +56,7 @@ export function Actions({ job }: { job: Job }) {
 /** What is done at once, without a question. */
 function Requests({ job, allowed }: { job: Job; allowed: ReadonlySet<Action> }) {
   const checkpoint = useCheckpointNow();
+  const { data: checkpoints } = useCheckpoints(job, checkpoint.isSuccess);
   const dump = useDumpStacks();
   const hold = useHold();
   const release = useRelease();
@@ -62,7 +64,7 @@ function Requests({ job, allowed }: { job: Job; allowed: ReadonlySet<Action> }) 
     <>
       {allowed.has("checkpoint") && (
         <Button
-          label={checkpoint.isSuccess ? t`Checkpoint asked for` : t`Checkpoint now`}
+          label={isAwaited(checkpoint.data, job, checkpoints) ? t`Checkpoint asked for` : t`Checkpoint now`}
           change={checkpoint}
           id={job.id}
         />

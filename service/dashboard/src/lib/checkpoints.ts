@@ -1,4 +1,4 @@
-import type { Checkpoint } from "../api/types";
+import type { Checkpoint, Job } from "../api/types";
 
 type Saved = Pick<Checkpoint, "step" | "created_at" | "attempt">;
 
@@ -40,4 +40,23 @@ function secondsPerStep(all: readonly Saved[]): number | null {
     if (seconds > 0) return seconds / (last.step - first.step);
   }
   return null;
+}
+
+/** What there was of a job when a checkpoint was asked for. */
+export interface AskedCheckpoint {
+  /** Ids of the checkpoints that it had. */
+  before: readonly string[];
+  attempt: number;
+  /** Why its newest checkpoint could not be written. */
+  unsaved: string | null;
+}
+
+/** Whether a checkpoint that was asked for is to come: it has neither come nor failed, and its attempt goes on. */
+export function isAwaited(
+  asked: AskedCheckpoint | undefined,
+  job: Pick<Job, "attempt" | "unsaved">,
+  found: readonly Pick<Checkpoint, "id">[] = [],
+): boolean {
+  if (asked?.attempt !== job.attempt || asked.unsaved !== (job.unsaved ?? null)) return false;
+  return found.every(({ id }) => asked.before.includes(id));
 }
