@@ -129,7 +129,8 @@ function pan(plot: uPlot, view: View): void {
     const moved = (from.x - event.clientX) / over.clientWidth * (end - start);
     view.show({ start: start + moved, end: end + moved }, plot);
   });
-  over.addEventListener("pointerup", () => {
+  // Also where the browser takes the pointer away, which brings no `pointerup`.
+  over.addEventListener("lostpointercapture", () => {
     from = null;
   });
   over.addEventListener("wheel", (event) => {

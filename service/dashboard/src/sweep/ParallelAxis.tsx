@@ -61,6 +61,11 @@ export function ParallelAxis({ axis, left, brush, gaps, onBrush }: Props) {
     onBrush(now.moved ? brushed(at) : brush === undefined ? wordAt(axis, at) : null, true);
     drag.current = null;
   };
+  // The browser takes the pointer away: what was drawn so far stays.
+  const onPointerCancel = () => {
+    if (drag.current?.moved === true) onBrush(brush ?? null, true);
+    drag.current = null;
+  };
   const onKeyDown = (event: KeyboardEvent) => {
     if (brush === undefined || !["Escape", "Delete", "Backspace"].includes(event.key)) return;
     event.preventDefault();
@@ -87,6 +92,7 @@ export function ParallelAxis({ axis, left, brush, gaps, onBrush }: Props) {
         onPointerDown={onPointerDown}
         onPointerMove={onPointerMove}
         onPointerUp={onPointerUp}
+        onPointerCancel={onPointerCancel}
       >
         {axis.ticks.map(({ at, words }) => (
           <span key={at} className="parallel-tick" style={{ bottom: `${at * 100}%` }}>{words}</span>
