@@ -44,6 +44,28 @@ def test_jobs_pages_and_actions_are_found_by_name(page: Page, submit: Submit, no
     expect(page.get_by_text("cancelled").first).to_be_visible()
 
 
+def test_a_search_that_fails_does_not_look_like_one_that_finds_nothing(page: Page) -> None:
+    refusal = {"title": "Invalid request", "status": 422, "detail": "q: too long"}
+    page.route("**/api/v1/jobs?q=*", lambda route: route.fulfill(status=422, json=refusal))
+    page.keyboard.press("Control+k")
+    palette = page.get_by_role("dialog", name="Commands")
+    palette.get_by_role("combobox").fill("qqqq")
+    expect(palette.get_by_role("alert")).to_have_text("q: too long")
+    page.unroute("**/api/v1/jobs?q=*")
+    palette.get_by_role("combobox").fill("qqqqq")
+    expect(palette.get_by_text("Nothing has this name.")).to_be_visible()
+    expect(palette.get_by_role("alert")).to_have_count(0)
+    box = palette.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 60, box["y"] + 20)
+    page.mouse.down()
+    page.mouse.move(5, 5)
+    page.mouse.up()
+    expect(palette.get_by_role("combobox")).to_have_value("qqqqq")
+    page.mouse.click(5, 5)
+    expect(palette).to_have_count(0)
+
+
 def test_keys_lead_to_pages_and_are_told(page: Page) -> None:
     page.keyboard.press("g")
     page.keyboard.press("b")

@@ -45,6 +45,7 @@ def test_an_administrator_looks_after_people(page: Page, submit: Submit, node: A
     page.get_by_role("button", name="Make a sign-in link for ada").click()
     page.get_by_role("button", name="Make the link").click()
     link = page.get_by_role("dialog").locator("code").inner_text()
+    page.mouse.click(5, 5)
     page.get_by_role("button", name="Done").click()
     expect(page.get_by_text(link)).to_have_count(0)
     opened = live_service.anonymous.post("/api/v1/session", json={"code": link.partition("#login=")[2]})

@@ -1,7 +1,7 @@
 import { t } from "@lingui/core/macro";
 import { Plural, Trans } from "@lingui/react/macro";
 import * as Slider from "@radix-ui/react-slider";
-import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
+import { type ReactNode, useMemo, useState } from "react";
 
 import { useAttempts } from "../api/jobs";
 import { metricsOf, type MetricsSource, useDetail, useMetrics } from "../api/metrics";
@@ -18,6 +18,7 @@ import { type Axis, firstTime, placeOfStep } from "../lib/series";
 import { Notice } from "../ui/Notice";
 import { Panel } from "../ui/Panel";
 import { Segments } from "../ui/Segments";
+import { useModal } from "../ui/useModal";
 import { useDetailRange } from "./useDetailRange";
 
 const AXES = [
@@ -220,10 +221,9 @@ function actionsOf(name: string, { pin, y }: ChartSettings, onChange: ChartsProp
 }
 
 function FullScreen({ title, onClose, children }: { title: string; onClose: () => void; children: ReactNode }) {
-  const ref = useRef<HTMLDialogElement>(null);
-  useEffect(() => ref.current?.showModal(), []);
+  const { ref, props } = useModal(onClose, true);
   return (
-    <dialog ref={ref} className="full-chart" aria-label={t`Chart of ${title}`} onClose={onClose}>
+    <dialog {...props} className="full-chart" aria-label={t`Chart of ${title}`}>
       <button type="button" className="button small" onClick={() => ref.current?.close()}><Trans>Close</Trans></button>
       {children}
     </dialog>

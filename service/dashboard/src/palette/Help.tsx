@@ -1,21 +1,14 @@
 import { t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
-import { useEffect, useRef } from "react";
 
+import { useModal } from "../ui/useModal";
 import { KEYS, LOCAL_KEYS } from "./keys";
 
 /** The keys, in a dialog. */
 export default function Help({ onClose }: { onClose: () => void }) {
-  const ref = useRef<HTMLDialogElement>(null);
-  useEffect(() => ref.current?.showModal(), []);
+  const { props } = useModal(onClose);
   return (
-    <dialog
-      ref={ref}
-      className="dialog"
-      aria-label={t`Keys`}
-      onClose={onClose}
-      onClick={(click) => click.target === ref.current && ref.current.close()}
-    >
+    <dialog {...props} className="dialog" aria-label={t`Keys`}>
       <form method="dialog">
         <h2><Trans>Keys</Trans></h2>
         <dl className="keys">

@@ -3,7 +3,7 @@ import { Trans } from "@lingui/react/macro";
 import { useQuery } from "@tanstack/react-query";
 import { useMatchRoute, useNavigate } from "@tanstack/react-router";
 import { Command } from "cmdk";
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useState } from "react";
 
 import { client, unwrap } from "../api/client";
 import { useCancel, useCheckpointNow, useDumpStacks, useHold, useJob, useRelease } from "../api/jobs";
@@ -13,7 +13,9 @@ import { maySubmitAnywhere } from "../lib/rights";
 import { type Action, actionsFor } from "../lib/states";
 import { useTheme } from "../lib/theme";
 import { Notice } from "../ui/Notice";
+import { pagesOf } from "../ui/pages";
 import { StateChip } from "../ui/StateChip";
+import { useModal } from "../ui/useModal";
 import { useSettled } from "../ui/useSettled";
 
 const SETTLE_MS = 150;
@@ -26,23 +28,15 @@ interface Props {
 
 /** Jobs, pages and actions by name; arrows choose, Enter does it. */
 export default function Palette({ onClose, onHelp }: Props) {
-  const ref = useRef<HTMLDialogElement>(null);
+  const { ref, props } = useModal(onClose);
   const [words, setWords] = useState("");
-  useEffect(() => {
-    ref.current?.showModal();
-    ref.current?.querySelector("input")?.focus();
-  }, []);
+  const found = useFound(words.trim());
+  useEffect(() => ref.current?.querySelector("input")?.focus(), [ref]);
   const matches = useMatchRoute();
   const here = matches({ to: "/jobs/$jobId", fuzzy: true });
   const jobId = here === false ? null : here.jobId;
   return (
-    <dialog
-      ref={ref}
-      className="dialog palette"
-      aria-label={t`Commands`}
-      onClose={onClose}
-      onClick={(click) => click.target === ref.current && ref.current.close()}
-    >
+    <dialog {...props} className="dialog palette" aria-label={t`Commands`}>
       <Command label={t`Commands`} loop>
         <Command.Input
           autoFocus
@@ -51,9 +45,12 @@ export default function Palette({ onClose, onHelp }: Props) {
           placeholder={t`A job’s number or name, a page, an action`}
         />
         <Command.List>
-          <Command.Empty><Trans>Nothing has this name.</Trans></Command.Empty>
+          <Notice error={found.error} />
+          <Command.Empty>
+            {found.isComing ? <Trans>Searching…</Trans> : <Trans>Nothing has this name.</Trans>}
+          </Command.Empty>
           {jobId != null && <OfJob id={jobId} onDone={onClose} />}
-          <Jobs words={words} onDone={onClose} />
+          <Jobs found={found} onDone={onClose} />
           <Pages onDone={onClose} onHelp={onHelp} />
         </Command.List>
       </Command>
@@ -61,18 +58,32 @@ export default function Palette({ onClose, onHelp }: Props) {
   );
 }
 
-function Jobs({ words, onDone }: { words: string; onDone: () => void }) {
-  const navigate = useNavigate();
-  const q = useSettled(words.trim(), SETTLE_MS) ?? "";
-  const found = useQuery({
+interface Found {
+  /** What was searched for. */
+  q: string;
+  jobs: readonly Job[];
+  error: unknown;
+  /** Whether what was typed is not answered yet. */
+  isComing: boolean;
+}
+
+/** Jobs with some words in their names, or of that number. */
+function useFound(words: string): Found {
+  const q = useSettled(words, SETTLE_MS) ?? "";
+  const { data, error, isFetching } = useQuery({
     queryKey: ["jobs", "palette", q],
     queryFn: () => unwrap(client.GET("/api/v1/jobs", { params: { query: { q, limit: MOST_JOBS } } })),
     enabled: q !== "",
   });
-  if (!found.data?.items.length) return null;
+  return { q, jobs: data?.items ?? [], error, isComing: q !== words || (isFetching && data === undefined) };
+}
+
+function Jobs({ found: { q, jobs }, onDone }: { found: Found; onDone: () => void }) {
+  const navigate = useNavigate();
+  if (jobs.length === 0) return null;
   return (
     <Command.Group heading={t`Jobs`}>
-      {found.data.items.map((job) => (
+      {jobs.map((job) => (
         <Command.Item
           key={job.id}
           // The service has found it, by its number perhaps, so nothing else decides.
@@ -108,9 +119,11 @@ function Actions({ job, onDone }: { job: Job; onDone: () => void }) {
     stacks: useDumpStacks(),
     cancel: useCancel(),
   };
-  const error = Object.values(changes).map((change) => change.error).find((one) => one !== null);
+  const all = Object.values(changes);
+  const error = all.map((change) => change.error).find((one) => one !== null);
+  const busy = all.some((change) => change.isPending);
   const item = (action: keyof typeof changes & Action, label: string) => allowed.has(action) && (
-    <Command.Item key={action} onSelect={() => changes[action].mutate(job.id, { onSuccess: onDone })}>
+    <Command.Item key={action} disabled={busy} onSelect={() => changes[action].mutate(job.id, { onSuccess: onDone })}>
       {label}
     </Command.Item>
   );
@@ -160,9 +173,10 @@ function Actions({ job, onDone }: { job: Job; onDone: () => void }) {
   );
 }
 
+/** Pages that the bar at the top does not name. */
 const PAGES = [
-  { to: "/", label: t`Home` }, { to: "/box", label: t`The box` }, { to: "/sharing", label: t`Sharing` },
   { to: "/calendar", label: t`Calendar` }, { to: "/compare", label: t`Compare runs` },
+  { to: "/account", label: t`Your account` },
 ] as const;
 
 function Pages({ onDone, onHelp }: { onDone: () => void; onHelp: () => void }) {
@@ -170,9 +184,9 @@ function Pages({ onDone, onHelp }: { onDone: () => void; onHelp: () => void }) {
   const [theme, toggle] = useTheme();
   const settings = useSettings().data;
   const pages = [
+    ...pagesOf(mayAdminister(settings)),
     ...PAGES,
     ...(maySubmitAnywhere(settings) ? [{ to: "/submit", label: t`Submit a job` } as const] : []),
-    ...(mayAdminister(settings) ? [{ to: "/audit", label: t`Audit` } as const] : []),
   ];
   return (
     <Command.Group heading={t`Pages`}>

@@ -1,5 +1,7 @@
 import { Trans } from "@lingui/react/macro";
-import { type ReactNode, useEffect, useId, useRef } from "react";
+import { type ReactNode, useId } from "react";
+
+import { useModal } from "./useModal";
 
 interface Props {
   title: string;
@@ -7,7 +9,7 @@ interface Props {
   confirm: string;
   danger?: boolean;
   busy?: boolean;
-  /** There is nothing to go back from. */
+  /** There is nothing to go back from, and what is shown is not lost by a click beside it. */
   only?: boolean;
   onConfirm: () => void;
   onClose: () => void;
@@ -15,17 +17,10 @@ interface Props {
 
 /** A modal question; Escape and the backdrop mean no. */
 export function Dialog({ title, children, confirm, danger, busy, only, onConfirm, onClose }: Props) {
-  const ref = useRef<HTMLDialogElement>(null);
+  const { ref, props } = useModal(onClose, only);
   const heading = useId();
-  useEffect(() => ref.current?.showModal(), []);
   return (
-    <dialog
-      ref={ref}
-      className="dialog"
-      aria-labelledby={heading}
-      onClose={onClose}
-      onClick={(click) => click.target === ref.current && ref.current.close()}
-    >
+    <dialog {...props} className="dialog" aria-labelledby={heading}>
       <form
         method="dialog"
         onSubmit={(submit) => {
