@@ -28,12 +28,16 @@ export function useSecrets() {
   return useQuery({ queryKey: ["secrets"], queryFn: () => unwrap(client.GET("/api/v1/secrets")), refetchInterval: LIVE_MS });
 }
 
-/** A change, after which what it touches is asked for again. What is secret is kept no longer than it is shown. */
-function useChange<Input, Output>(change: (input: Input) => Promise<Output>) {
+/**
+ * A change, after which what it touches is asked for again. What is secret is kept no longer than it is shown. Of those
+ * with a name that are made quickly, each waits for the one before: what was chosen last holds.
+ */
+function useChange<Input, Output>(change: (input: Input) => Promise<Output>, name?: string) {
   const cache = useQueryClient();
   const touched = ["users", "projects", "tokens", "secrets", "sharing", ...SETTINGS_KEY];
   return useMutation({
     mutationFn: change,
+    ...(name !== undefined && { scope: { id: name } }),
     gcTime: 0,
     onSettled: () => Promise.all(touched.map((name) => cache.invalidateQueries({ queryKey: [name] }))),
   });
@@ -79,10 +83,12 @@ export const useCreateProject = () =>
   useChange((body: NewProject) => unwrap(client.POST("/api/v1/projects", { body })));
 export const useChangeProject = () =>
   useChange(({ name, changes }: { name: string; changes: Partial<ProjectChanges> }) =>
-    unwrap(client.PATCH("/api/v1/projects/{name}", { params: { path: { name } }, body: changes as ProjectChanges })));
+    unwrap(client.PATCH("/api/v1/projects/{name}", { params: { path: { name } }, body: changes as ProjectChanges })),
+  "project");
 export const useSetMember = () =>
   useChange(({ project, user, role }: { project: string; user: string; role: Role }) =>
-    unwrap(client.PUT("/api/v1/projects/{name}/members/{user}", { params: { path: { name: project, user } }, body: { role } })));
+    unwrap(client.PUT("/api/v1/projects/{name}/members/{user}", { params: { path: { name: project, user } }, body: { role } })),
+  "member");
 export const useRemoveMember = () =>
   useChange(({ project, user }: { project: string; user: string }) =>
     unwrap(client.DELETE("/api/v1/projects/{name}/members/{user}", { params: { path: { name: project, user } } })));

@@ -11,7 +11,8 @@ it("says what becomes of running and of waiting jobs before somebody is blocked"
     "1 waiting job will not start until the user is let in again. Usage, files and finished jobs stay.",
   );
   expect(blockedWords(standing(1, 0), "slot", "slots")).toContain("What runs goes on to its end: 1 slot held now.");
-  expect(blockedWords(undefined, "GPU", "GPUs")).toContain("There are no jobs that run or wait.");
+  expect(blockedWords(standing(0, 0), "GPU", "GPUs")).toContain("There are no jobs that run or wait.");
+  expect(blockedWords(undefined, "GPU", "GPUs").join(" ")).not.toContain("jobs that run or wait");
 });
 
 it("names what it does not know as it is", () => {

@@ -36,7 +36,7 @@ export const LIFETIMES = [
   { key: "never", label: t`until it is revoked` },
 ] as const;
 
-/** What becomes of the work of somebody who is blocked, in sentences. */
+/** What becomes of the work of somebody who is blocked, in sentences; nothing of jobs where they are not known. */
 export function blockedWords(standing: Quota["standing"] | undefined, one: string, many: string): string[] {
   const [held, waiting] = [standing?.gpus ?? 0, standing?.queued ?? 0];
   const words = [t`All tokens and sessions end at once.`];
@@ -48,7 +48,7 @@ export function blockedWords(standing: Quota["standing"] | undefined, one: strin
       other: "# waiting jobs will not start until the user is let in again.",
     }));
   }
-  if (held === 0 && waiting === 0) words.push(t`There are no jobs that run or wait.`);
+  if (standing != null && held === 0 && waiting === 0) words.push(t`There are no jobs that run or wait.`);
   words.push(t`Usage, files and finished jobs stay.`);
   return words;
 }

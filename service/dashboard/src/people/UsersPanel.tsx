@@ -23,11 +23,11 @@ interface Task {
 /** Everybody, with what they hold, and the administrator's hand on it. */
 export function UsersPanel() {
   const users = useUsers();
-  const quotas = useQuotas().data ?? [];
+  const quotas = useQuotas();
   const viewer = useSettings().data?.user.name;
   const { many } = useResource();
   const [task, setTask] = useState<Task | null>(null);
-  const quotaOf = (name: string) => quotas.find((quota) => quota.kind === "user" && quota.name === name);
+  const quotaOf = (name: string) => quotas.data?.find((quota) => quota.kind === "user" && quota.name === name);
   const people = users.data?.filter((user) => user.project === null) ?? [];
   const tools = (
     <button type="button" className="button small" onClick={() => setTask({ user: null, task: "change" })}>
@@ -36,7 +36,7 @@ export function UsersPanel() {
   );
   return (
     <Panel title={t`Users`} tools={tools} className="table-panel">
-      <Notice error={users.error} />
+      <Notice error={users.error ?? quotas.error} />
       <table className="plain-table stacking people">
         <thead>
           <tr>

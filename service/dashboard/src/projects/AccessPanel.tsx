@@ -11,8 +11,9 @@ import { Select } from "../ui/Select";
 /** Who reads the project's jobs and who submits to it; its administrators choose. */
 export function AccessPanel({ project, leads }: { project: Project; leads: boolean }) {
   const { name, visibility, submitters } = project;
-  const restarts = project.restarts ? "on" : "off";
+  const restarts = onOff(project.restarts);
   const change = useChangeProject();
+  const chosen = change.isPending ? change.variables.changes : {};
   if (!leads) {
     return (
       <Panel title={t`Access`}>
@@ -31,28 +32,27 @@ export function AccessPanel({ project, leads }: { project: Project; leads: boole
           label={t`Jobs are read by`}
           hint={t`Beside owners and administrators.`}
           options={READERS}
-          value={visibility}
-          disabled={change.isPending}
-          onChange={(chosen) => change.mutate({ name, changes: { visibility: chosen } })}
+          value={chosen.visibility ?? visibility}
+          onChange={(next) => change.mutate({ name, changes: { visibility: next } })}
         />
         <Select
           label={t`Who submits`}
           hint={t`Reruns too. What was submitted before goes on.`}
           options={SUBMITTERS}
-          value={submitters}
-          disabled={change.isPending}
-          onChange={(chosen) => change.mutate({ name, changes: { submitters: chosen } })}
+          value={chosen.submitters ?? submitters}
+          onChange={(next) => change.mutate({ name, changes: { submitters: next } })}
         />
         <Select
           label={t`Jobs start over`}
           hint={t`Those that cannot be stopped, at most twice, unless their specs decide.`}
           options={RESTARTS}
-          value={restarts}
-          disabled={change.isPending}
-          onChange={(chosen) => change.mutate({ name, changes: { restarts: chosen === "on" } })}
+          value={chosen.restarts == null ? restarts : onOff(chosen.restarts)}
+          onChange={(next) => change.mutate({ name, changes: { restarts: next === "on" } })}
         />
         <Notice error={change.error} />
       </div>
     </Panel>
   );
 }
+
+const onOff = (restarts: boolean) => (restarts ? "on" : "off");

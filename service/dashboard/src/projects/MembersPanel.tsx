@@ -3,7 +3,7 @@ import { Trans } from "@lingui/react/macro";
 import { useState } from "react";
 
 import { useRemoveMember, useSetMember, useUsers } from "../api/people";
-import type { Project, Role } from "../api/types";
+import type { Project, Role, User } from "../api/types";
 import { labelOf, ROLES } from "../lib/people";
 import { Dialog } from "../ui/Dialog";
 import { Notice } from "../ui/Notice";
@@ -12,20 +12,23 @@ import { Select } from "../ui/Select";
 
 /** Who is in a project, and as what; its administrators add, change and remove them. */
 export function MembersPanel({ project, leads }: { project: Project; leads: boolean }) {
-  const users = useUsers().data ?? [];
+  const found = useUsers();
+  const users = found.data ?? [];
   const set = useSetMember();
+  const shownRole = (name: string, role: Role) => (
+    set.isPending && set.variables.user === name ? set.variables.role : role
+  );
   const [adding, setAdding] = useState(false);
   const [leaving, setLeaving] = useState<string | null>(null);
-  const accounts = new Set(users.filter((user) => user.project !== null).map((user) => user.name));
-  const members = Object.entries(project.roles).filter(([name]) => !accounts.has(name));
+  const members = found.isPending ? [] : peopleOf(project, users);
   const others = users.filter(({ name, active, project: own }) => active && own === null && !(name in project.roles));
   const tools = leads && others.length > 0 && (
     <button type="button" className="button small" onClick={() => setAdding(true)}><Trans>Add a member</Trans></button>
   );
   return (
     <Panel title={t`Members`} tools={tools} className="table-panel">
-      <Notice error={set.error} />
-      {members.length === 0 && <p className="soft pad"><Trans>Nobody is a member. Administrators may do everything in it anyway.</Trans></p>}
+      <Notice error={set.error ?? found.error} />
+      {!found.isPending && members.length === 0 && <p className="soft pad"><Trans>Nobody is a member. Administrators may do everything in it anyway.</Trans></p>}
       {members.length > 0 && (
         <table className="plain-table stacking members">
           <thead>
@@ -40,16 +43,11 @@ export function MembersPanel({ project, leads }: { project: Project; leads: bool
               <tr key={name}>
                 <th scope="row">{name}</th>
                 <td data-label={t`Role here`}>
-                  {leads && (
-                    <Select
-                      bare
-                      label={t`Role of ${name}`}
-                      options={ROLES}
-                      value={role}
-                      onChange={(chosen) => set.mutate({ project: project.name, user: name, role: chosen })}
-                    />
-                  )}
-                  {!leads && labelOf(ROLES, role)}
+                  <RoleOf
+                    name={name}
+                    role={shownRole(name, role)}
+                    onChange={leads ? (next) => set.mutate({ project: project.name, user: name, role: next }) : null}
+                  />
                 </td>
                 {leads && (
                   <td className="row-actions">
@@ -74,6 +72,24 @@ export function MembersPanel({ project, leads }: { project: Project; leads: bool
       {leaving !== null && <RemoveDialog project={project} user={leaving} onClose={() => setLeaving(null)} />}
     </Panel>
   );
+}
+
+/** The members but for service accounts, which the users alone tell. */
+function peopleOf({ roles }: Project, users: readonly User[]): [string, Role][] {
+  const accounts = new Set(users.filter((user) => user.project !== null).map((user) => user.name));
+  return Object.entries(roles).filter(([name]) => !accounts.has(name));
+}
+
+interface RoleProps {
+  name: string;
+  role: Role;
+  /** Null where the viewer may not. */
+  onChange: ((role: Role) => void) | null;
+}
+
+function RoleOf({ name, role, onChange }: RoleProps) {
+  if (onChange === null) return labelOf(ROLES, role);
+  return <Select bare label={t`Role of ${name}`} options={ROLES} value={role} onChange={onChange} />;
 }
 
 function AddDialog({ project, names, onClose }: { project: string; names: readonly string[]; onClose: () => void }) {

@@ -1,5 +1,6 @@
 import { Trans } from "@lingui/react/macro";
 import { useParams } from "@tanstack/react-router";
+import { Fragment } from "react";
 
 import { useProjects } from "../api/people";
 import { mayAdminister, useSettings } from "../api/session";
@@ -32,7 +33,8 @@ export function ProjectPage() {
     );
   }
   return (
-    <>
+    // A dialog that is open stays with its project.
+    <Fragment key={name}>
       <h1 className="page-title">{name}</h1>
       <div className="sharing">
         <div className="sharing-pair">
@@ -43,6 +45,6 @@ export function ProjectPage() {
         {inside && <SecretsPanel project={name} />}
         {admin && <ServiceAccounts project={name} />}
       </div>
-    </>
+    </Fragment>
   );
 }

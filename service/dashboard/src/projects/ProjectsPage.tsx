@@ -6,7 +6,7 @@ import { useState } from "react";
 import { useProjects } from "../api/people";
 import { mayAdminister, useSettings } from "../api/session";
 import { useQuotas } from "../api/sharing";
-import { list } from "../lib/format";
+import { list, UNKNOWN } from "../lib/format";
 import { labelOf, READERS, SUBMITTERS } from "../lib/people";
 import { Storage } from "../people/UserRow";
 import { Notice } from "../ui/Notice";
@@ -21,7 +21,7 @@ const SHOWN_MEMBERS = 6;
 export function ProjectsPage() {
   useTitle(t`Projects`);
   const projects = useProjects();
-  const quotas = useQuotas().data ?? [];
+  const quotas = useQuotas();
   const admin = mayAdminister(useSettings().data);
   const { many } = useResource();
   const [making, setMaking] = useState(false);
@@ -32,7 +32,7 @@ export function ProjectsPage() {
     <>
       <h1 className="page-title"><Trans>Projects</Trans></h1>
       <Panel title={t`All projects`} tools={tools} className="table-panel">
-        <Notice error={projects.error} />
+        <Notice error={projects.error ?? quotas.error} />
         <table className="plain-table stacking">
           <thead>
             <tr>
@@ -46,14 +46,14 @@ export function ProjectsPage() {
           </thead>
           <tbody>
             {projects.data?.map(({ name, visibility, submitters, members }) => {
-              const quota = quotas.find((one) => one.kind === "project" && one.name === name);
+              const quota = quotas.data?.find((one) => one.kind === "project" && one.name === name);
               return (
                 <tr key={name}>
                   <th scope="row"><Link to="/projects/$project" params={{ project: name }}>{name}</Link></th>
                   <td data-label={t`Jobs are read by`}>{labelOf(READERS, visibility)}</td>
                   <td data-label={t`Who submits`}>{labelOf(SUBMITTERS, submitters)}</td>
                   <td data-label={t`Members`} className="member-names">{shortened(members)}</td>
-                  <td data-label={t`${many} now`} className="num">{quota?.standing?.gpus ?? ""}</td>
+                  <td data-label={t`${many} now`} className="num">{quota?.standing?.gpus ?? UNKNOWN}</td>
                   <td data-label={t`Storage`} className="num"><Storage quota={quota} /></td>
                 </tr>
               );

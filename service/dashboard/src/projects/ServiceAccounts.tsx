@@ -3,6 +3,7 @@ import { Trans } from "@lingui/react/macro";
 import { useState } from "react";
 
 import { useCreateUser, useTokens, useUsers } from "../api/people";
+import { useQuotas } from "../api/sharing";
 import type { User } from "../api/types";
 import { TokensPanel } from "../account/TokensPanel";
 import { BlockDialog } from "../people/BlockDialog";
@@ -15,6 +16,7 @@ import { Panel } from "../ui/Panel";
 export function ServiceAccounts({ project }: { project: string }) {
   const users = useUsers();
   const tokens = useTokens(true);
+  const quotas = useQuotas();
   const [adding, setAdding] = useState(false);
   const [blocked, setBlocked] = useState<User | null>(null);
   const accounts = users.data?.filter((user) => user.project === project) ?? [];
@@ -24,7 +26,7 @@ export function ServiceAccounts({ project }: { project: string }) {
   return (
     <>
       <Panel title={t`Service accounts`} tools={tools}>
-        <Notice error={users.error ?? tokens.error} />
+        <Notice error={users.error ?? tokens.error ?? quotas.error} />
         {accounts.length === 0 && (
           <p className="soft pad">
             <Trans>
@@ -45,7 +47,13 @@ export function ServiceAccounts({ project }: { project: string }) {
         />
       ))}
       {adding && <NewDialog project={project} onClose={() => setAdding(false)} />}
-      {blocked !== null && <BlockDialog user={blocked} standing={undefined} onClose={() => setBlocked(null)} />}
+      {blocked !== null && (
+        <BlockDialog
+          user={blocked}
+          standing={quotas.data?.find(({ kind, name }) => kind === "user" && name === blocked.name)?.standing}
+          onClose={() => setBlocked(null)}
+        />
+      )}
     </>
   );
 }
