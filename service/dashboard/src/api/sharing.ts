@@ -42,8 +42,10 @@ export function useReservations() {
   });
 }
 
+const readPolicy = () => unwrap(client.GET("/api/v1/policy"));
+
 export function usePolicy() {
-  return useQuery({ queryKey: ["sharing", "policy"], queryFn: () => unwrap(client.GET("/api/v1/policy")) });
+  return useQuery({ queryKey: ["sharing", "policy"], queryFn: readPolicy, refetchInterval: SLOW_MS });
 }
 
 /** Devices that no job has, and why. */
@@ -83,8 +85,11 @@ interface QuotaChange {
 export const useSetQuota = () =>
   useChange(({ kind, name, values }: QuotaChange) =>
     unwrap(client.PUT("/api/v1/quotas/{kind}/{name}", { params: { path: { kind, name } }, body: values })));
+/** Changes fields of the policy; what others have set of it meanwhile stays. */
 export const useSetPolicy = () =>
-  useChange((policy: Policy) => unwrap(client.PUT("/api/v1/policy", { body: policy })));
+  useChange(async (changes: Partial<Policy>) => (
+    unwrap(client.PUT("/api/v1/policy", { body: { ...await readPolicy(), ...changes } }))
+  ));
 /** A policy played over what has run here; nothing changes. */
 export const useWhatIf = () =>
   useMutation({ mutationFn: (body: WhatIf) => unwrap(client.POST("/api/v1/policy/what-if", { body })) });

@@ -46,3 +46,10 @@ export function draftOf(policy: Policy): PolicyDraft {
 /** The policy to send; the service reads the spans. */
 export const policyOf = ({ chosen, texts }: PolicyDraft) =>
   ({ ...chosen, ...texts, time_slice: texts.time_slice || null });
+
+/** The fields that have another value than when the draft was begun. */
+export function policyChanges(before: PolicyDraft, after: PolicyDraft): Partial<Policy> {
+  const [was, now] = [policyOf(before), policyOf(after)];
+  const changed = (Object.keys(now) as (keyof Policy)[]).filter((key) => now[key] !== was[key]);
+  return Object.fromEntries(changed.map((key) => [key, now[key]]));
+}

@@ -30,13 +30,13 @@ const labelsOf = ({ one, many }: Resource): Texts => ({
 /** An administrator's hand on one quota; an empty field takes the value away, so that everybody's default counts. */
 export function QuotaDialog({ quota, onClose }: { quota: Quota; onClose: () => void }) {
   const { kind, name, own, effective } = quota;
-  const [texts, setTexts] = useState(
-    () => Object.fromEntries(KEYS.map((key) => [key, written(key, own[key])])) as Texts,
-  );
+  const [begun] = useState(() => Object.fromEntries(KEYS.map((key) => [key, written(key, own[key])])) as Texts);
+  const [texts, setTexts] = useState(begun);
   const save = useSetQuota();
   const labels = labelsOf(useResource());
   const confirm = () => {
-    const values = Object.fromEntries(KEYS.map((key) => [
+    const changed = KEYS.filter((key) => texts[key] !== begun[key]);
+    const values = Object.fromEntries(changed.map((key) => [
       key, key === "max_storage" ? texts[key].trim() || null : optional(texts[key]),
     ])) as QuotaValues;
     save.mutate({ kind, name, values }, { onSuccess: onClose });

@@ -14,6 +14,8 @@ import { useResource } from "../ui/useResource";
 const KINDS = [{ key: "people", label: t`For people` }, { key: "maintenance", label: t`Maintenance` }] as const;
 const EMPTY = { name: "", users: "", projects: "", nodes: "", gpus: "", from: "", to: "" };
 const HOUR_MS = 3_600_000;
+/** A browser would take years of six digits, of which there are no dates. */
+const LAST = "9999-12-30T23:59";
 
 interface Props {
   /** The reservation that is changed. */
@@ -68,8 +70,8 @@ export function ReservationDialog({ changed, day, onClose }: Props) {
         {people && <Field label={many} type="number" min={1} {...field("gpus")} />}
       </div>
       <div className="field-pair">
-        <Field label={t({ message: "From", context: "time" })} type="datetime-local" hint={t`Empty: now`} {...field("from")} />
-        <Field label={t({ message: "To", context: "time" })} type="datetime-local" required {...field("to")} />
+        <Field label={t({ message: "From", context: "time" })} type="datetime-local" max={LAST} hint={t`Empty: now`} {...field("from")} />
+        <Field label={t({ message: "To", context: "time" })} type="datetime-local" max={LAST} required {...field("to")} />
       </div>
       <Notice error={reserve.error ?? change.error} />
     </Dialog>

@@ -13,6 +13,7 @@ import { Coded } from "../ui/Coded";
 import { Notice } from "../ui/Notice";
 import { Panel } from "../ui/Panel";
 import { Segments } from "../ui/Segments";
+import { useNow } from "../ui/useNow";
 import { useResource } from "../ui/useResource";
 import { hoursOf, UsageBars } from "./UsageBars";
 
@@ -20,14 +21,15 @@ const BY = [{ key: "user", label: t`Users` }, { key: "project", label: t`Project
 
 /** A week of the box: who had it, what came of it, and what was wasted. */
 export function Usage() {
-  const [now] = useState(() => Date.now());
-  const [week, setWeek] = useState(() => weekOf(now));
+  const running = weekOf(useNow(60_000));
+  const [chosen, setChosen] = useState<string | null>(null);
+  const week = chosen ?? running;
   const [by, setBy] = useState<"user" | "project">("user");
   const found = useDigest(week);
   const digest = found.data;
   const tools = (
     <>
-      <WeekChooser week={week} last={weekOf(now)} onChange={setWeek} />
+      <WeekChooser week={week} last={running} onChange={(next) => setChosen(next === running ? null : next)} />
       <Segments label={t`By`} options={BY} value={by} onChange={setBy} />
       {digest !== undefined && (
         <a
@@ -45,7 +47,7 @@ export function Usage() {
       <Notice error={found.error} />
       {digest !== undefined && (
         <div className="usage">
-          <Sentences digest={digest} running={week === weekOf(now)} />
+          <Sentences digest={digest} running={digest.week === running} />
           <UsageBars rows={by === "user" ? digest.users : digest.projects} />
           <Wastes wastes={digest.wastes} />
         </div>

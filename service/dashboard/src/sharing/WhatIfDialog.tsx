@@ -35,6 +35,13 @@ export function WhatIfDialog({ policy, onClose }: { policy: Policy; onClose: () 
   const [draft, setDraft] = useState(() => draftOf(policy));
   const [weeks, setWeeks] = useState<(typeof WEEKS)[number]["key"]>("4");
   const play = useWhatIf();
+  // What came of one policy is not shown below another.
+  function anew<Value>(set: (value: Value) => void) {
+    return (value: Value) => {
+      set(value);
+      play.reset();
+    };
+  }
   const confirm = () => play.mutate({ policy: policyOf(draft), weeks: Number(weeks) });
   return (
     <Dialog title={t`What if`} confirm={t`Play`} busy={play.isPending} onConfirm={confirm} onClose={onClose}>
@@ -44,8 +51,8 @@ export function WhatIfDialog({ policy, onClose }: { policy: Policy; onClose: () 
           is here. Nothing is set; it takes up to a minute.
         </Trans>
       </p>
-      <PolicyFields draft={draft} onChange={setDraft} />
-      <Select label={t`Jobs of`} options={WEEKS} value={weeks} onChange={setWeeks} />
+      <PolicyFields draft={draft} onChange={anew(setDraft)} />
+      <Select label={t`Jobs of`} options={WEEKS} value={weeks} onChange={anew(setWeeks)} />
       <div role="status">{play.isPending && <p className="soft"><Trans>Playing…</Trans></p>}</div>
       <Notice error={play.error} />
       {play.data !== undefined && <Outcome found={play.data} />}
