@@ -26,6 +26,11 @@ it("takes the service's words for a kind that is unknown, and for an older event
   expect(bare.filter((kind) => words(kind) !== "as the service says")).toEqual([]);
 });
 
+it("takes the service's words where a detail is missing that another tells of", () => {
+  expect(words("requeued", { again: "retry", try: 1, of: 3 })).toBe("as the service says");
+  expect(words("awaiting-abandoned", { numbers: [1], allowed_s: 300, spared_s: 600 })).toBe("as the service says");
+});
+
 it("tells of the way to the devices", () => {
   const places = [{ node: "a", unit: "gpu", indexes: "0, 1" }, { node: "b", unit: "cpu", indexes: "2" }];
   expect(words("assigned", { places, share: "" })).toBe("assigned to GPU 0, 1 of node a, CPU slot 2 of node b");

@@ -168,6 +168,7 @@ function awaitingAbandoned({ numbers, late, why, allowed_s: allowed, spared_s: s
   if (!Array.isArray(numbers)) return null;
   if (why === "gone") return t`${{ jobs: jobs(numbers) }} no longer to be preempted for it: it no longer waits`;
   if (why === "moved") return t`${{ jobs: jobs(numbers) }} no longer to be preempted for it: it would not start there any more`;
+  if (!Array.isArray(late)) return null;
   return t`no devices are freed by ${{ jobs: jobs(numbers) }}, for ${{ late: jobs(late) }} brought no verified checkpoint within ${{ allowed: String(allowed) }} s: this job waits on, and the late ones are not asked again for ${{ spared: String(spared) }} s`;
 }
 
@@ -220,6 +221,7 @@ function requeued(data: Data): string | null {
 
 /** After an error. */
 function startsAgain({ error, again, resumes, restarts, pause_s: pause, ...counts }: Data): string | null {
+  if (error === undefined) return null;
   const failure = failureSentence(error as JobError);
   const next = nextTry(String(again), Number(counts.try), Number(counts.of), Number(pause));
   if (failure === null || next === null) return null;
