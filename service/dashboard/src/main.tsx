@@ -33,6 +33,7 @@ const queries = new QueryClient({
       networkMode: "always",
       retry: (count, error) => !(error instanceof ApiError && error.status < 500) && count < 3,
     },
+    mutations: { networkMode: "always" },
   },
 });
 
