@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def average(
-    jobs: Annotated[list[str], typer.Argument(metavar="JOB...", help="Jobs by number or id.")],
+    jobs: Annotated[list[str], typer.Argument(metavar="JOB", help="Jobs by number or id.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="File to write: a plain state dict.")] = Path("model.pt"),
     last: Annotated[int, typer.Option(help="So many of each job's newest stored checkpoints.", min=1)] = 1,
 ) -> None:

@@ -31,7 +31,7 @@ def register(app: typer.Typer) -> None:
 
 def strategies(
     options: Annotated[
-        list[str] | None, typer.Argument(metavar="[-- OPTIONS...]", help="For `python -m trainer.bench`.")
+        list[str] | None, typer.Argument(metavar="-- OPTIONS", help="For `python -m trainer.bench`.")
     ] = None,
     model: Annotated[
         str | None, typer.Option(help="A recipe's model, such as deeplabv3_resnet101; with --data.")

@@ -20,7 +20,7 @@ def register(app: typer.Typer) -> None:
 
 
 def discard(
-    refs: Annotated[list[str] | None, typer.Argument(metavar="[JOB...]", help="Numbers or ids of jobs.")] = None,
+    refs: Annotated[list[str] | None, typer.Argument(metavar="JOB", help="Numbers or ids of jobs.")] = None,
     older_than: Annotated[
         str | None, typer.Option(help="All that ended so long ago, such as 90d, and do not have the tag keep.")
     ] = None,

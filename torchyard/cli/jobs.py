@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 #: Seconds for which `cancel` waits to say what a job saved.
 STOPPED_S = 5.0
-JobRefs = Annotated[list[str], typer.Argument(metavar="JOB...", help="Numbers or ids of jobs.")]
+JobRefs = Annotated[list[str], typer.Argument(metavar="JOB", help="Numbers or ids of jobs.")]
 
 
 def register(app: typer.Typer) -> None:

@@ -198,7 +198,7 @@ def _list(client: "Client", job: str, json: bool) -> None:
 
 def metrics(
     job: common.JobRef,
-    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Only these series.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Only these series.")] = None,
     form: Annotated[
         ExportFormat | None, typer.Option("--export", help="Write all points, for another tool.", show_default=False)
     ] = None,

@@ -43,12 +43,14 @@ OWN_FAILURE = 125
 JOB_COMMANDS = frozenset({"run", "wait"})
 #: Allocations before a garbage collection: what a command imports stays; to look through it took a sixth of its time.
 GC_THRESHOLD = 100_000
+#: Columns of a help text in a terminal that has them: in 80, half of the commands' summaries are cut.
+HELP_WIDTH = 120
 
 app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": HELP_WIDTH},
 )
 for group in (
     stack,

@@ -37,7 +37,7 @@ def register(app: typer.Typer) -> None:
 
 
 def run(
-    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND...", help="The program and its arguments.")],
+    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND", help="The program and its arguments.")],
     gpus: Annotated[
         str | None,
         typer.Option("--gpus", "-g", help="GPUs (or CPU slots) for the job alone; all: those of a node; default 1."),

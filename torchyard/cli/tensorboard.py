@@ -28,7 +28,7 @@ def register(app: typer.Typer) -> None:
 
 
 def tensorboard(
-    jobs: Annotated[list[str], typer.Argument(metavar="JOB...", help="Numbers or ids of jobs.")],
+    jobs: Annotated[list[str], typer.Argument(metavar="JOB", help="Numbers or ids of jobs.")],
     port: Annotated[int, typer.Option(help="Port to listen on; 0 chooses a free one.", min=0, max=65535)] = 6006,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "localhost",
 ) -> None:
