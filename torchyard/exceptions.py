@@ -42,7 +42,7 @@ class TorchYardError(Exception):
     """TorchYard could not do what was asked."""
 
     def __init__(self, message: str | None = None) -> None:
-        super().__init__(message or self.__doc__)
+        super().__init__(message or " ".join((self.__doc__ or "").split()))
 
 
 class NotRunningError(TorchYardError):

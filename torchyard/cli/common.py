@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     from torchyard.api import Job
     from torchyard.client.client import Client
@@ -25,6 +26,8 @@ Model = TypeVar("Model", bound="BaseModel")
 
 #: Columns where no terminal says how many: output into a pipe is not cut.
 PIPE_WIDTH = 220
+#: Columns of a terminal in which a table of many columns is shown whole.
+WIDE = 76
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 JobRef = Annotated[str, typer.Argument(metavar="JOB", help="A job's number or id.")]
@@ -57,13 +60,36 @@ def put(*parts: terminal.Part) -> None:
     console().print(terminal.joined(parts), soft_wrap=True)
 
 
-@contextmanager
-def table(*columns: str) -> "Iterator[Table]":
-    """A table to be filled, with dim headings; printed at the end."""
-    from rich.table import Table
+class Rows:
+    """Rows of a table, of which a narrow terminal shows some of the columns."""
 
-    made = Table(*columns, box=None, header_style="dim")
-    yield made
+    def __init__(self, table: "Table", kept: list[int]) -> None:
+        self._table = table
+        self._kept = kept
+
+    def add_row(self, *cells: "str | Text") -> None:
+        """Add a row: a cell for each column."""
+        self._table.add_row(*(cells[place] for place in self._kept))
+
+
+@contextmanager
+def table(*columns: str, narrow: Container[str] | None = None) -> Iterator[Rows]:
+    """A table to be filled, with dim headings; printed at the end.
+
+    With `narrow`, a terminal of less than WIDE columns shows only these, and each row in one line.
+    """
+    from rich.table import Column, Table
+
+    width = console().width
+    if narrow is None or width >= WIDE:
+        kept, made = list(range(len(columns))), Table(*columns, box=None, header_style="dim")
+    else:
+        kept = [place for place, name in enumerate(columns) if name in narrow]
+        *heads, last = (columns[place] for place in kept)
+        shown = (Column(head, no_wrap=True, max_width=width // 3) for head in heads)
+        # The last one has what the others leave.
+        made = Table(*shown, Column(last, no_wrap=True, ratio=1), box=None, header_style="dim", expand=True)
+    yield Rows(made, kept)
     console().print(made)
 
 
@@ -79,8 +105,7 @@ def note(text: str) -> None:
 
 def warn(text: str) -> None:
     """A warning to the person, in yellow on a terminal."""
-    yellow, plain = ("\033[33m", "\033[0m") if sys.stderr.isatty() else ("", "")
-    print(f"{yellow}warning: {terminal.clean(text)}{plain}", file=sys.stderr)
+    print(terminal.painted(f"warning: {text}", terminal.YELLOW, sys.stderr), file=sys.stderr)
 
 
 def print_json(value: "BaseModel | Iterable[BaseModel | dict[str, Any]] | dict[str, Any]") -> None:

@@ -12,7 +12,7 @@ from torchyard.cli import common, outputs
 from torchyard.cli import format as shown
 from torchyard.cli.jobs import print_error
 from torchyard.cli.loglines import LONGEST
-from torchyard.cli.terminal import clean, clean_log, drawn
+from torchyard.cli.terminal import can_draw, clean, clean_log, drawn
 from torchyard.client.client import Client
 from torchyard.exceptions import TorchYardError
 from torchyard.quantities import format_duration
@@ -39,7 +39,7 @@ class Screen:
         self.beside = beside
         self._lock = threading.Lock()
         self._status = self._bar = self._drawn = ""
-        self._live = sys.stderr.isatty() and sys.stdout.isatty()
+        self._live = can_draw(sys.stderr) and sys.stdout.isatty()
 
     def write(self, lines: str) -> None:
         """Whole log lines, above the status line."""
@@ -115,6 +115,8 @@ class RankLogs:
         self.attempt = job.attempt
         #: Ranks whose logs were shown to their end.
         self.shown: set[int] = set()
+        #: Whoever read the output has gone.
+        self.unread = False
         # A newer service may have fields that are not known here.
         size = min(JobSpec.model_validate(job.spec, extra="ignore").world_size, MAX_RANKS)
         self._threads = [
@@ -130,9 +132,12 @@ class RankLogs:
             for chunk in client.follow_logs(job, rank=rank, attempt=self.attempt):
                 lines.feed(chunk.text)
             self.shown.add(rank)
+            lines.end()
+        except BrokenPipeError:
+            self.unread = True
         except TorchYardError as error:
             common.warn(f"the log of rank {rank} breaks off: {error}")
-        lines.end()
+            lines.end()
 
     def join(self) -> None:
         """Wait for the last of the logs."""
@@ -220,6 +225,9 @@ def _to_the_end(client: Client, job: Job, screen: Screen) -> Job:
             ranks = RankLogs(client, job, screen)
         if job.state in JOB_FINAL:
             break
+        if ranks is not None and ranks.unread:
+            common.note(f"nobody reads the log any more; job {job.number} goes on: `yard cancel {job.number}` stops it")
+            raise BrokenPipeError
         screen.status(_status(client, job))
         try:
             job = client.wait(job.id, timeout_s=LOOK_S)

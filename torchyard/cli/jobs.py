@@ -70,7 +70,8 @@ def ls(
 
     from torchyard.cli import format as shown
 
-    with common.table("JOB", "NAME", "USER", "STATE", "PRIO", "GPUS", "WHERE", "TIME", "") as table:
+    columns = ("JOB", "NAME", "USER", "STATE", "PRIO", "GPUS", "WHERE", "TIME", "")
+    with common.table(*columns, narrow=("JOB", "NAME", "STATE", "TIME", "")) as table:
         places = {job: entry.position for job, entry in waiting.items()}
         for group in swept:
             standing = sweeps.standing(group)

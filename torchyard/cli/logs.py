@@ -173,6 +173,8 @@ def _follow_other(
 
     try:
         _follow_rank(client, job, rank, attempt, view, screen, prefix)
+    except BrokenPipeError:
+        return  # told by the rank that is followed beside it
     except TorchYardError as error:
         common.warn(f"the log of rank {rank} breaks off: {error}")
 

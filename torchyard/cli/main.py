@@ -1,11 +1,13 @@
 """Entry point of ``yard``: all commands, and errors as one line with the mend."""
 
 import gc
+import io
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 import torchyard
 from torchyard.cli import (
@@ -46,7 +48,23 @@ GC_THRESHOLD = 100_000
 #: Columns of a help text in a terminal that has them: in 80, half of the commands' summaries are cut.
 HELP_WIDTH = 120
 
+
+class Yard(TyperGroup):
+    """All commands; one whose reader has gone (`yard logs 7 | head`) ends as a program that SIGPIPE ends."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            try:
+                return super().invoke(ctx)
+            finally:
+                sys.stdout.flush()
+        except BrokenPipeError:
+            _drop_output()
+            sys.exit(141)
+
+
 app = typer.Typer(
+    cls=Yard,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -102,6 +120,7 @@ def run() -> None:
     gc.set_threshold(GC_THRESHOLD)
     # httpx would import a command line of its own, with click, rich and pygments, where those are installed.
     sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type]
+    _open_streams()
     try:
         app(prog_name="yard")
     except MissingExtraError as error:
@@ -112,10 +131,11 @@ def run() -> None:
         sys.exit(_failure())
     except KeyboardInterrupt:
         sys.exit(130)
-    except BrokenPipeError:
-        # The reader has gone (`yard logs 7 | head`).
-        _drop_output()
-        sys.exit(141)
+    except UnicodeEncodeError as error:
+        if "surrogates" not in error.reason:
+            raise
+        fail("an argument is not UTF-8 text: where the terminal's is another encoding, set LC_ALL=C.UTF-8")
+        sys.exit(_failure())
     except OSError as error:
         if error.errno not in NO_SPACE:
             raise
@@ -130,6 +150,16 @@ def _failure() -> int:
     return OWN_FAILURE if sys.argv[1:2] and sys.argv[1] in JOB_COMMANDS else 1
 
 
+def _open_streams() -> None:
+    """Have all three standard streams; what the encoding of an output lacks is written as a question mark."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115, PTH123  (as long as the process)
+        elif isinstance(stream, io.TextIOWrapper) and stream.errors == "strict" and mode == "w":
+            stream.reconfigure(errors="replace")
+
+
 def _drop_output() -> None:
     """Let what Python still has to write at exit go nowhere."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -137,8 +167,7 @@ def _drop_output() -> None:
 
 def fail(message: str) -> None:
     """Print an error, in red on a terminal."""
-    red, plain = ("\033[31m", "\033[0m") if sys.stderr.isatty() else ("", "")
-    print(f"{red}yard: {terminal.clean(message)}{plain}", file=sys.stderr)
+    print(terminal.painted(f"yard: {message}", terminal.RED, sys.stderr), file=sys.stderr)
 
 
 if __name__ == "__main__":

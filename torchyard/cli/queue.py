@@ -114,7 +114,8 @@ def queue(
 def _print_queue(entries: "Iterable[QueueEntry]", now: "datetime") -> None:
     from torchyard.cli.format import message
 
-    with common.table("", "JOB", "NAME", "USER", "PRIO", "GPUS", "STARTS", "") as table:
+    columns = ("#", "JOB", "NAME", "USER", "PRIO", "GPUS", "STARTS", "")
+    with common.table(*columns, narrow=("#", "JOB", "NAME", "STARTS", "")) as table:
         for each in entries:
             starts = _in(each.expected_start_at, now) if each.expected_start_at else ""
             cells = (each.number, each.name, each.user, each.priority.value, each.gpus, starts)

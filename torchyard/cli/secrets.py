@@ -68,7 +68,15 @@ def _value(name: str) -> str:
     """Return what is typed or piped; the line end of a pipe, as `echo` writes it, is no part of it."""
     if sys.stdin.isatty():
         return str(typer.prompt(f"Value of {name} (not shown)", hide_input=True, err=True))
-    return sys.stdin.read().removesuffix("\n").removesuffix("\r")
+    from torchyard.exceptions import SpecError
+
+    try:
+        return sys.stdin.buffer.read().decode().removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError as error:
+        raise SpecError(
+            f"the value is not UTF-8 text: encode it, such as `base64 FILE | yard secrets set {name}`, and let the job "
+            "decode it"
+        ) from error
 
 
 def _whose(project: str | None) -> str:

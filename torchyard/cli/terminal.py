@@ -4,10 +4,11 @@ Names, tags, metrics and messages come from other people and from programs. Noth
 control characters, which could clear the screen, colour what follows or reverse a line, are taken out of it here.
 """
 
+import os
 import re
 from collections.abc import Iterable
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TextIO, TypeAlias
 
 from torchyard.control_characters import STEERING
 
@@ -24,6 +25,7 @@ _SEQUENCES = rf"\x1b\[[0-?]*[ -/]*[@-~]|{_STRINGS}|\x1b[ -/]*[0-~]"
 _STEERING = re.compile(rf"{_SEQUENCES}|[{STEERING}]")
 #: Colours and weights (SGR) change how text looks and nothing else.
 _COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
+RED, YELLOW = 31, 33
 
 
 def clean(text: str) -> str:
@@ -34,6 +36,17 @@ def clean(text: str) -> str:
 def clean_log(text: str) -> str:
     """The same for a program's output: its colours stay, what moves the cursor or talks to the terminal goes."""
     return _STEERING.sub(lambda found: found[0] if _COLOUR.fullmatch(found[0]) else "", text)
+
+
+def can_draw(stream: TextIO) -> bool:
+    """Return whether a stream is a terminal that moves its cursor and shows colours."""
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def painted(text: str, colour: int, stream: TextIO) -> str:
+    """Return a text, cleaned, in a colour where the stream is a terminal that shows some and nobody forbids it."""
+    wanted = can_draw(stream) and not os.environ.get("NO_COLOR")
+    return f"\033[{colour}m{clean(text)}\033[0m" if wanted else clean(text)
 
 
 def drawn(line: str) -> str:
@@ -69,5 +82,8 @@ def console_class() -> "type[Console]":
     class CleanConsole(console.Console):
         def render_str(self, text: str, **options: Any) -> text.Text:
             return super().render_str(clean(text), **options)
+
+        def on_broken_pipe(self) -> None:
+            raise  # noqa: PLE0704  (called where it was caught: rich itself would end with another code)
 
     return CleanConsole

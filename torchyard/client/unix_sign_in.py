@@ -52,7 +52,11 @@ def _ask(path: Path) -> dict[str, Any]:
         try:
             connection.connect(str(path))
         except OSError as error:
-            raise exceptions.NoTokenError from error
+            raise exceptions.NoTokenError(
+                f"there is no token, and nobody signs in by UNIX account here ({path}: {error.strerror or error}): set "
+                "TORCHYARD_URL and TORCHYARD_TOKEN, which an administrator makes with `yard token create`, or start a "
+                "stack of your own with `yard up`"
+            ) from error
         _check_server(connection, path)
         try:
             with connection.makefile("rb") as reader:

@@ -97,6 +97,12 @@ def test_a_command_is_told_how_it_goes_on(yard: Callable[..., Done], code: Path)
     assert (refused.code, "No closing quotation" in refused.err) == (2, True)
 
 
+def test_an_argument_that_is_no_text_is_told_of(yard: Callable[..., Done], code: Path) -> None:
+    words = ("--gpus", "0", "--code", str(code), "--", "python", "train.py", "caf\udce9")
+    refused = yard("run", "--dry-run", *words)
+    assert (refused.code, "an argument is not UTF-8 text" in refused.err) == (125, True)
+
+
 def test_a_python_that_is_not_on_the_box_is_warned_of(yard: Callable[..., Done], code: Path) -> None:
     words = ("--dry-run", "--gpus", "0", "--launcher", "python", "--code", str(code), "--", "python", "train.py")
     assert "python: there is no /nope on this machine" in yard("run", "--python", "/nope", *words).err

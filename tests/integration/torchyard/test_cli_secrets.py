@@ -21,9 +21,10 @@ Yard = Callable[..., tuple[int, str, str]]
 def yard(live_service: Live, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Yard:
     monkeypatch.setenv("TORCHYARD_URL", live_service.url)
 
-    def run(*words: str, given: str = "") -> tuple[int, str, str]:
+    def run(*words: str, given: str | bytes = b"") -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["yard", *words])
-        monkeypatch.setattr(sys, "stdin", io.StringIO(given))
+        piped = given.encode() if isinstance(given, str) else given
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(piped)))
         with pytest.raises(SystemExit) as ended:
             main.run()
         shown = capsys.readouterr()
@@ -56,6 +57,14 @@ def test_an_empty_value_is_refused(yard: Yard, live_service: Live) -> None:
     code, _, told = yard("secrets", "set", "WANDB_API_KEY", given="\n")
     assert code == 1
     assert "text that is not empty" in told
+    assert _stored(live_service) == []
+
+
+def test_bytes_that_are_no_text_are_refused_and_not_shown(yard: Yard, live_service: Live) -> None:
+    code, _, told = yard("secrets", "set", "WANDB_API_KEY", given=b"k-\xff\xfe")
+    assert code == 1
+    assert told.startswith("yard: the value is not UTF-8 text: encode it, such as `base64 FILE | yard secrets set")
+    assert "k-" not in told
     assert _stored(live_service) == []
 
 

@@ -86,3 +86,36 @@ def test_a_full_disk_is_one_line_with_the_mend() -> None:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr == "yard: the disk is full: where this command writes; make room there, then run it again\n"
+
+
+def test_a_reader_that_has_gone_ends_a_command_as_sigpipe_would() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "torchyard.cli.main", "version"]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_what_an_encoding_lacks_is_written_as_a_question_mark() -> None:
+    code = """
+import sys
+from torchyard.cli import common, main
+sys.argv = ["yard", "version"]
+try:
+    main.run()
+except SystemExit:
+    common.line("█ 数")
+"""
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout == f"{torchyard.__version__}\n? ?\n"
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
+def test_a_stream_that_is_closed_stops_no_command(closed: str, tmp_path: Path) -> None:
+    command = f"{sys.executable} -m torchyard.cli.main ls {closed}"
+    environment = {**os.environ, "TORCHYARD_HOME": str(tmp_path)}
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False, env=environment)
+    told = "" if closed == "2>&-" else f"yard: {NotRunningError()}\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", told)

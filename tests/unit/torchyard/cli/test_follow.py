@@ -99,6 +99,29 @@ def test_a_job_whose_spec_a_newer_service_has_extended_is_followed() -> None:
     assert sorted(asked) == [0, 1]
 
 
+def test_a_log_that_nobody_reads_any_more_is_left_and_the_job_goes_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def gone(*_: object) -> None:
+        raise BrokenPipeError
+
+    class Running(Client):
+        def follow_logs(self, *_: object, **__: object) -> Iterator[LogChunk]:
+            yield LogChunk(attempt=1, offset=0, next=6, text="step 1\n")
+
+        def wait(self, *_: object, **__: object) -> api.Job:
+            raise TimeoutError
+
+        def job(self, *_: object) -> api.Job:
+            return running
+
+    running = job(state=JobState.RUNNING, attempt=1, started_at=JOB.created_at)
+    monkeypatch.setattr(Screen, "write", gone)
+    with Running(url="http://127.0.0.1:9", token="none") as client, pytest.raises(BrokenPipeError):
+        follow(client, running)
+    assert f"job {running.number} goes on: `yard cancel {running.number}` stops it" in capsys.readouterr().err
+
+
 def test_a_program_that_reads_the_end_as_json_gets_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
     class Ended(Client):
         def follow_logs(self, *_: object, **__: object) -> Iterator[LogChunk]:

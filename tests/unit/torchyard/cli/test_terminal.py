@@ -1,4 +1,6 @@
 import io
+import os
+import pty
 
 import pytest
 
@@ -61,6 +63,46 @@ def test_nothing_printed_is_markup_and_columns_stay_straight() -> None:
     assert "\x1b[2J" not in shown
     assert "\r" not in shown
     assert heading.split() == ["A", "B"]
+
+
+@pytest.mark.parametrize(
+    ("environment", "shown"),
+    [
+        ({}, "\x1b[31mno\x1b[0m"),
+        ({"NO_COLOR": "1"}, "no"),
+        ({"NO_COLOR": ""}, "\x1b[31mno\x1b[0m"),
+        ({"TERM": "dumb"}, "no"),
+    ],
+)
+def test_colours_are_for_terminals_that_want_some(
+    monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], shown: str
+) -> None:
+    for name, value in ({"TERM": "xterm", "NO_COLOR": ""} | environment).items():
+        monkeypatch.setenv(name, value)
+    shell, screen = pty.openpty()
+    with os.fdopen(screen, "w") as stream:
+        assert terminal.painted("no\x1b[2J", terminal.RED, stream) == shown
+    os.close(shell)
+    assert terminal.painted("no", terminal.RED, io.StringIO()) == "no"
+
+
+@pytest.mark.parametrize(
+    ("width", "lines"),
+    [
+        (40, [["JOB", "TIME", "WHY"], ["12", "3s"], ["13", "7s"]]),
+        (100, [["JOB", "USER", "TIME", "WHY"], ["12", "ada", "3s"], ["13", "bob", "7s"]]),
+    ],
+)
+def test_a_narrow_terminal_shows_some_columns_and_a_line_for_each_row(
+    monkeypatch: pytest.MonkeyPatch, width: int, lines: list[list[str]]
+) -> None:
+    console = terminal.console_class()(file=io.StringIO(), force_terminal=True, width=width)
+    monkeypatch.setattr(common, "console", lambda: console)
+    with common.table("JOB", "USER", "TIME", "WHY", narrow=("JOB", "TIME", "WHY")) as table:
+        table.add_row("12", "ada", "3s", "the node is short of disk: 1 GiB is free")
+        table.add_row("13", "bob", "7s", "")
+    found = [terminal.clean(line).split() for line in console.file.getvalue().splitlines()]
+    assert [line[: len(wanted)] for line, wanted in zip(found, lines, strict=True)] == lines
 
 
 def test_words_beside_the_output_are_cleaned(capsys: pytest.CaptureFixture[str]) -> None:
