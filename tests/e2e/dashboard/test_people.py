@@ -62,7 +62,7 @@ def test_an_administrator_looks_after_people(page: Page, submit: Submit, node: A
     node.start()
     page.reload()
     expect(row(page, own)).to_contain_text("you")
-    expect(row(page, own).locator('[data-label="Now"]')).to_have_text("1")
+    expect(row(page, own).locator('[data-label="GPUs now"]')).to_have_text("1")
     expect(page.get_by_role("button", name=f"Block {own}")).to_have_count(0)
 
 

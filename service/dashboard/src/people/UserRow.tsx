@@ -6,6 +6,7 @@ import { bytes, UNKNOWN } from "../lib/format";
 import { labelOf, ROLES } from "../lib/people";
 import { Ago } from "../ui/Ago";
 import { useNow } from "../ui/useNow";
+import { useResource } from "../ui/useResource";
 
 export type UserTask = "change" | "link" | "block";
 
@@ -19,6 +20,7 @@ interface Props {
 
 export function UserRow({ user, quota, own, onTask }: Props) {
   const { name, active } = user;
+  const { many } = useResource();
   return (
     <tr data-off={!active || undefined}>
       <th scope="row">
@@ -30,7 +32,7 @@ export function UserRow({ user, quota, own, onTask }: Props) {
         {user.warning !== null && <span className="user-warning">{user.warning}</span>}
       </td>
       <td data-label={t`Last seen`}><LastSeen at={user.last_seen_at} /></td>
-      <td data-label={t`Now`} className="num">{quota?.standing?.gpus ?? UNKNOWN}</td>
+      <td data-label={t`${many} now`} className="num">{quota?.standing?.gpus ?? UNKNOWN}</td>
       <td data-label={t`Waiting`} className="num">{quota?.standing?.queued ?? UNKNOWN}</td>
       <td data-label={t`Storage`} className="num"><Storage quota={quota} /></td>
       <td className="row-actions"><Tasks user={user} own={own} onTask={onTask} /></td>
