@@ -19,10 +19,19 @@ def made(noun: str, target: str, options: Mapping[str, Any]) -> Any:
     """
     function = _imported(noun, target)
     try:
-        inspect.signature(function).bind(**options)
+        _check_options(function, options)
     except TypeError as error:
         raise RecipeError(f"{noun}.target {target} does not take {noun}.options: {error}") from error
     return function(**options)
+
+
+def _check_options(function: Callable[..., Any], options: Mapping[str, Any]) -> None:
+    """Raise TypeError for options that the function does not take, as far as it tells what it takes."""
+    try:
+        signature = inspect.signature(function)
+    except ValueError:  # written in C
+        return
+    signature.bind(**options)
 
 
 def _imported(noun: str, target: str) -> Callable[..., Any]:

@@ -78,6 +78,7 @@ def test_model_and_data_of_the_jobs_own_code(code: Path) -> None:
         ("mycode.parts:number", {}, "is no function or class, but int"),
         ("mycode.parts:wrong", {}, r"answered int: let it return an nn\.Module"),
         ("mycode.parts:Net", {"wide": 3}, r"does not take model\.options: .*'wide'"),
+        ("torch:ones", {"size": [1]}, "answered Tensor: let it return"),  # tells nobody what it takes
     ],
 )
 def test_a_mistake_is_named_with_the_mend(code: Path, target: str, options: dict[str, Any], message: str) -> None:
