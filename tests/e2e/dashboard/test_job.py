@@ -316,6 +316,20 @@ def test_cancel_is_asked_twice_and_rerun_starts_anew(page: Page, submit: Submit,
     expect(page.locator(".job-title")).to_contain_text("running")
 
 
+def test_a_change_is_sent_also_where_the_browser_takes_itself_for_offline(
+    page: Page, submit: Submit, node: Agent
+) -> None:
+    """The service may be on the same machine, which no network is needed for."""
+    submit(name="holder", resources={"gpus": 4})
+    node.start()
+    job = submit(name="waiter")
+    visit(page, f"/jobs/{job['number']}")
+    page.evaluate("dispatchEvent(new Event('offline'))")
+    page.get_by_role("button", name="Hold", exact=True).click()
+    expect(page.get_by_role("button", name="Release")).to_be_visible()
+    page.evaluate("dispatchEvent(new Event('online'))")
+
+
 def test_a_failed_job_begins_with_its_traceback(page: Page, submit: Submit, node: Agent) -> None:
     job = submit(name="broken", resources={"gpus": 2})
     attempt = node.start()
