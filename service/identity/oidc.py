@@ -126,12 +126,16 @@ def open_session(db: Database, client: OidcClient, said: Mapping[str, Any], now:
             ),
         )
     role = role_of(client, said)
-    with db.write() as tx:
-        user = _user(tx, client, name, role, now)
-        scope: api.Scope = "admin" if user.admin else "submit"
-        session = sessions.begin_for_user(tx, user.id, scope, now)
-        audit.record_user(tx, user.id, "session.open", session.id, now, issuer=client.issuer)
-    return session
+
+    def begun() -> api.NewToken:
+        with db.write() as tx:
+            user = _user(tx, client, name, role, now)
+            scope: api.Scope = "admin" if user.admin else "submit"
+            session = sessions.begin_for_user(tx, user.id, scope, now)
+            audit.record_user(tx, user.id, "session.open", session.id, now, issuer=client.issuer)
+        return session
+
+    return users.sign_in_new(begun)
 
 
 def who(client: OidcClient, said: Mapping[str, Any]) -> list[str]:

@@ -58,12 +58,16 @@ def sign_in(db: Database, rule: SignInRule, account: UnixAccount, now: int) -> a
             "forbidden",
             TranslatableText("root-sign-in", "root signs in here only if TORCHYARD_UNIX_ADMINISTRATORS names it."),
         )
-    with db.write() as tx:
-        user = _user(tx, rule.mode, account, now)
-        scope: api.Scope = "admin" if trusted and user.admin else "submit"
-        made = _token(tx, user, account, scope, now)
-        audit.record_user(tx, user.id, "session.open", made.id, now, unix_user=account.name)
-    return made
+
+    def made() -> api.NewToken:
+        with db.write() as tx:
+            user = _user(tx, rule.mode, account, now)
+            scope: api.Scope = "admin" if trusted and user.admin else "submit"
+            token = _token(tx, user, account, scope, now)
+            audit.record_user(tx, user.id, "session.open", token.id, now, unix_user=account.name)
+        return token
+
+    return users.sign_in_new(made)
 
 
 def _user(tx: Connection, mode: api.UnixSignIn, account: UnixAccount, now: int) -> api.User:

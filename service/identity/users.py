@@ -1,6 +1,8 @@
 """Users."""
 
+from collections.abc import Callable
 from datetime import datetime
+from typing import TypeVar
 
 from sqlalchemy import Connection, func, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
@@ -17,6 +19,8 @@ from torchyard.api import Role
 from torchyard.api.sharing import UserChanges
 from torchyard.ids import new_id
 from torchyard.translatable import TranslatableText
+
+Made = TypeVar("Made")
 
 
 def _user(record: UserRecord, warnings: unix_accounts.AccountWarnings) -> api.User:
@@ -112,6 +116,16 @@ def add(
         member = {"project": service_project, "user_id": user_id, "added_us": now, "role": role}
         tx.execute(insert(ProjectMember).values(**member))
     return by_name(tx, name)
+
+
+def sign_in_new(sign_in: Callable[[], Made]) -> Made:
+    """Sign somebody in whom that may add; again, where another sign-in of theirs has added them at the same time."""
+    try:
+        return sign_in()
+    except ProblemError as error:
+        if error.kind != "conflict":
+            raise
+    return sign_in()
 
 
 def refuse_administrator(service_project: str | None, role: Role) -> None:
