@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Connection, exists, select
+from sqlalchemy.orm import aliased
 
 from service import lifecycle
+from service.artifacts import carry
 from service.attempts import tracked
-from service.db.models import Attempt, Event, Member, MetricSeries
+from service.db.models import Attempt, Event, Job, Member, MetricSeries, Node
 from service.db.records.attempts import PendingPreemption
 from service.db.records.jobs import JobRecord
 from service.infra import times
@@ -18,6 +20,7 @@ from service.scheduler.model.jobs import EstimateSource, Running
 from service.scheduler.model.nodes import LinkType, Slot
 from service.scheduler.model.state import SchedulerState
 from torchyard.api import Reason, Why
+from torchyard.quantities import format_duration
 from torchyard.spec import HangPolicy
 from torchyard.states import JobState, StopReason
 
@@ -49,7 +52,7 @@ _SOURCES = {
 def why(tx: Connection, job: JobRecord, running: Running | None, state: SchedulerState, now: int) -> Why:
     """Return the status of a job that does not wait; `running` is the policy's model of one that holds devices."""
     code, message = _state(tx, job)
-    reasons = [Reason(code=code, message=message, params=_params(tx, job))]
+    reasons = [Reason(code=code, message=message, params=_params(tx, job)), *_arriving(tx, job)]
     ends: tuple[int, int] | None = None
     if running is not None:
         reasons += _place(running, state) + _preempted_for(tx, job) + _joining(tx, job) + unwatched(tx, job, now)
@@ -153,6 +156,32 @@ def _times(tx: Connection, job: JobRecord) -> dict[str, str]:
     if job.started_us is None or job.started_us >= started_us:
         return since
     return since | {"first": times.words(moment(job.started_us), "seconds")}
+
+
+def _arriving(tx: Connection, job: JobRecord) -> list[Reason]:
+    """Return the nodes that have yet to bring files which a job that is being prepared begins with."""
+    if job.state not in {JobState.ASSIGNED, JobState.STARTING}:
+        return []
+    earlier, of = aliased(Attempt), aliased(Job)
+    query = (
+        select(Member.node, earlier.number.label("attempt"), of.number)
+        .join(Attempt, Attempt.carried_from == Member.attempt_id)
+        .join(earlier, earlier.id == Attempt.carried_from)
+        .join(of, of.id == earlier.job_id)
+        .join(Node, Node.name == Member.node)
+        .where(Attempt.job_id == job.id, Attempt.number == job.attempt, ~Member.settled, ~Node.unreachable)
+        .order_by(Member.node_rank)
+    )
+    rows = tx.execute(query).all()
+    if not rows:
+        return []
+    nodes, limit = ", ".join(row.node for row in rows), format_duration(carry.SETTLE_TIMEOUT_US // 1_000_000)
+    message = (
+        f"waits for files of attempt {rows[0].attempt} of job {rows[0].number} from node {nodes}, no longer than "
+        f"{limit} after its end"
+    )
+    params = {"nodes": nodes, "attempt": rows[0].attempt, "number": rows[0].number, "limit": limit}
+    return [Reason(code="files-arriving", message=message, params=params)]
 
 
 def _place(running: Running, state: SchedulerState) -> list[Reason]:
