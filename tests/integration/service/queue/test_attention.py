@@ -3,8 +3,9 @@
 from typing import Any
 
 import pytest
-from sqlalchemy import insert, select, update
+from sqlalchemy import event, insert, select, update
 
+from service.db.engine import Database
 from service.db.models import Attempt, Device, Job, MetricSeries, Node, Sample
 from service.identity.callers import Caller
 from service.identity.visibility import HIDDEN
@@ -136,3 +137,21 @@ def test_a_metric_that_is_not_finite_is_told_to_its_owner(yard: RecordedContext)
 )
 def test_the_headline_of_a_failure(error: JobError | None, line: str) -> None:
     assert attention.headline(error) == line
+
+
+def test_what_was_run_again_is_found_once_for_all_failures(db: Database) -> None:
+    """Asked for each of a hundred, PostgreSQL reads all later jobs of the user a hundred times."""
+    asked: list[tuple[str, Any]] = []
+
+    def listen(*call: Any) -> None:
+        asked.append((call[2], call[3]))
+
+    event.listen(db.engine, "before_cursor_execute", listen)
+    with db.read() as tx:
+        attention._failed(tx, caller("ada"), box.NOW)
+    event.remove(db.engine, "before_cursor_execute", listen)
+    (statement, values), how = asked[-1], "EXPLAIN QUERY PLAN" if db.is_sqlite else "EXPLAIN"
+    with db.read() as tx:
+        plan = str(tx.exec_driver_sql(f"{how} {statement}", values).all())
+    assert ("CORRELATED" if db.is_sqlite else "Anti Join") not in plan
+    assert "ix_jobs_user_id" in plan
