@@ -4,7 +4,7 @@ import { ApiError, fetchBytes } from "../api/client";
 import { readIndex } from "../api/logs";
 import { follow, onStream } from "../api/stream";
 import {
-  blockAt, type Chunk, documentOf, EMPTY_DOCUMENT, grown, linesOf, type LogBlock, type LogDocument,
+  blockAt, type Chunk, documentOf, EMPTY_DOCUMENT, grown, linesOf, type LogBlock, type LogDocument, rangesOf,
 } from "../lib/logDocument";
 
 /** Ranks of an attempt that are read as one log. */
@@ -20,6 +20,8 @@ const READ_BYTES = 512 * 1024;
 const REMEMBERED = 600;
 /** Pause before what the service did not answer is asked for again, in milliseconds. */
 const RETRY_MS = 5_000;
+/** What stands for the middle of a line that is too long. */
+const LEFT_OUT = new TextEncoder().encode(" … ");
 /** Blocks that are read ahead on either side of those in sight. */
 const AHEAD = 3;
 
@@ -126,10 +128,13 @@ function followRank(
 async function readBlock(
   job: string, attempt: number, { rank, offset, end }: Pick<LogBlock, "rank" | "offset" | "end">, signal?: AbortSignal,
 ): Promise<Uint8Array> {
-  return await fetchBytes(
-    `/api/v1/jobs/${job}/logs?rank=${rank}&attempt=${attempt}&offset=${offset}&limit=${Math.max(1, end - offset)}`,
+  const parts = await Promise.all(rangesOf({ offset, end }).map(async ([from, to]) => await fetchBytes(
+    `/api/v1/jobs/${job}/logs?rank=${rank}&attempt=${attempt}&offset=${from}&limit=${Math.max(1, to - from)}`,
     signal,
-  );
+  )));
+  const [head, tail] = parts;
+  if (head === undefined || tail === undefined) return head ?? new Uint8Array();
+  return Uint8Array.from([...head, ...LEFT_OUT, ...tail]);
 }
 
 const keyOf = ({ rank, offset, end }: LogBlock) => `${rank} ${offset} ${end}`;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { blockAt, documentOf, EMPTY_DOCUMENT, grown, linesOf, placeOf } from "./logDocument";
+import { blockAt, documentOf, EMPTY_DOCUMENT, grown, linesOf, placeOf, rangesOf } from "./logDocument";
 
 const index = (lines: number, size: number, ...blocks: [number, number, number | null][]) => ({
   attempt: 1, size, lines, blocks: blocks.map(([offset, line, time]) => ({ offset, line, time })),
@@ -56,4 +56,10 @@ test("of a log that grows for days the newest texts are kept, and what each rank
   expect(whole.blocks[0]?.text).toBe("begun");
   expect(whole.blocks.slice(1, 21).every(({ text, lines }) => text === null && lines === 1)).toBe(true);
   expect(whole.blocks.slice(21).every(({ text }) => text === line)).toBe(true);
+});
+
+test("both ends are read of a block with more than the service gives at once", () => {
+  const [most, end] = [4 * 2 ** 20, 2 ** 18];
+  expect(rangesOf({ offset: 7, end: 7 + most })).toEqual([[7, 7 + most]]);
+  expect(rangesOf({ offset: 7, end: 8 + most })).toEqual([[7, 7 + end], [8 + most - end, 8 + most]]);
 });

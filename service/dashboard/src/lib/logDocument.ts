@@ -32,6 +32,9 @@ export interface Chunk {
 export const EMPTY_DOCUMENT: LogDocument = { blocks: [], lines: 0 };
 /** A block that grows is followed by another once it has so many characters. */
 const FULL = 32 * 1024;
+/** Bytes that the service gives at once, and those of each end of a block that has more. */
+const MOST_BYTES = 4 * 1024 * 1024;
+const END_BYTES = 256 * 1024;
 /** Blocks at the end whose text is kept; that of older ones is read again when they come into sight. */
 const KEPT = 200;
 
@@ -103,6 +106,15 @@ export function linesOf(text: string): string[] {
   const lines = text.split("\n");
   if (lines.at(-1) === "") lines.pop();
   return lines;
+}
+
+/**
+ * The ranges of bytes to read of a block: of one with more than the service gives at once, both ends. Such a block ends
+ * with a line as long as that, a progress bar of hours mostly, whose last state is at its end.
+ */
+export function rangesOf({ offset, end }: Pick<LogBlock, "offset" | "end">): [number, number][] {
+  if (end - offset <= MOST_BYTES) return [[offset, end]];
+  return [[offset, offset + END_BYTES], [end - END_BYTES, end]];
 }
 
 /** The place among the blocks of the one that holds a line. */
