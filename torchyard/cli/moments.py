@@ -1,6 +1,6 @@
 """Times as people type them."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 
 def moment(option: str, text: str) -> datetime:
@@ -52,7 +52,11 @@ def _next_on_the_clock(text: str, now: datetime) -> datetime:
 
 
 def _dated(text: str) -> datetime:
-    return datetime.fromisoformat(text).astimezone()
+    typed = datetime.fromisoformat(text)
+    found = typed.astimezone()
+    if typed.tzinfo is None and found.astimezone(UTC).astimezone().replace(tzinfo=None) != typed:
+        raise ValueError(f"the clocks here pass over {text}")
+    return found
 
 
 def _ago(text: str, now: datetime) -> datetime:

@@ -75,3 +75,16 @@ def test_times_ahead(written: str, utc: str) -> None:
 def test_times_that_are_not_ahead(written: str, words: str) -> None:
     with pytest.raises(SpecError, match=f"^--until: .*{words}"):
         moments.future("--until", written, NOW)
+
+
+def test_a_time_that_the_clocks_pass_over_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    try:
+        assert moments.moment("--from", "2027-03-28T03:00").astimezone(UTC).hour == 1
+        assert moments.moment("--from", "2027-10-31T02:30").astimezone(UTC).hour == 0
+        with pytest.raises(SpecError, match="'2027-03-28T02:30' is no time"):
+            moments.moment("--from", "2027-03-28T02:30")
+    finally:
+        monkeypatch.undo()
+        time.tzset()
