@@ -175,12 +175,12 @@ def _arriving(tx: Connection, job: JobRecord) -> list[Reason]:
     rows = tx.execute(query).all()
     if not rows:
         return []
-    nodes, limit = ", ".join(row.node for row in rows), format_duration(carry.SETTLE_TIMEOUT_US // 1_000_000)
+    nodes, wait = ", ".join(row.node for row in rows), format_duration(carry.SETTLE_TIMEOUT_US // 1_000_000)
     message = (
         f"waits for files of attempt {rows[0].attempt} of job {rows[0].number} from node {nodes}, no longer than "
-        f"{limit} after its end"
+        f"{wait} after its end"
     )
-    params = {"nodes": nodes, "attempt": rows[0].attempt, "number": rows[0].number, "limit": limit}
+    params = {"node": nodes, "attempt": rows[0].attempt, "number": rows[0].number, "wait": wait}
     return [Reason(code="files-arriving", message=message, params=params)]
 
 

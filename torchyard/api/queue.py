@@ -74,6 +74,7 @@ class ReasonCode(StrEnum):
     CANCELLED = "cancelled"
     PLACEMENT = "placement"
     GIVING_WAY = "giving-way"
+    FILES_ARRIVING = "files-arriving"
     NOT_JOINED = "not-joined"
     UNWATCHED = "unwatched"
     END = "end"

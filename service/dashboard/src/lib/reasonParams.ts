@@ -25,6 +25,7 @@ interface Place {
 /** What the service's messages are made of; each kind of reason has some of them. */
 export interface Params extends Jobs, Advice, Lacking {
   account: string;
+  attempt: number;
   data: Record<string, unknown>;
   by: string;
   due: string;
@@ -40,6 +41,7 @@ export interface Params extends Jobs, Advice, Lacking {
   name: string;
   names: readonly string[];
   need: string;
+  number: number;
   part: number | null;
   pinned: boolean;
   places: readonly Place[];
@@ -62,5 +64,6 @@ export interface Params extends Jobs, Advice, Lacking {
   until: string;
   unusable: readonly Unusable[];
   user: string;
+  wait: string;
   whose: string;
 }

@@ -35,6 +35,8 @@ it("tells of quotas, dependencies, preemptions and reservations", () => {
     .toBe("the quota of user bob is 4 devices at once; used by job 3 (alice); the job needs 2");
   expect(words("dependency", { jobs: [{ number: 3, user: "alice", state: "running" }], more: 0, when: "success", need: "all" }))
     .toBe("waits for the success of job 3 (alice, runs)");
+  expect(words("files-arriving", { node: "vm", attempt: 2, number: 3, wait: "1h" }))
+    .toBe("waits for files of attempt 2 of job 3 from node vm, no longer than 1h after its end");
   expect(words("making-room", { stopping: ALICE, starting_over: ALICE, saving: { jobs: [], more: 0 }, due: "" }))
     .toBe("waits for a preemption; job 3 (alice) is being stopped; job 3 (alice) goes back to start over");
   const trainer = words("unstoppable", { recipes: true, scripts: false, restartable: true, ...ALICE });

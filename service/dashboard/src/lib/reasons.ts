@@ -53,6 +53,7 @@ export const KINDS: Readonly<Record<string, Kind>> = {
   advice: [["advice"], adviceWords],
   before: [["kind", "said", "data"], ({ kind, said, data }) => t`what happened to it before: ${{ said: eventWords({ kind, message: said, data }) }}`],
   "giving-way": [["said"], givingWay],
+  "files-arriving": [["node", "attempt", "number", "wait"], ({ node, attempt, number, wait }) => t`waits for files of attempt ${attempt} of job ${number} from node ${node}, no longer than ${wait} after its end`],
   "not-joined": [[], () => t`after a minute none of its ranks has joined a process group: if its script never does, each of them trains a copy of its own. Cancel it and run it with \`launcher: python\` (\`yard run --launcher python\`), one process with all GPUs`],
   unwatched: [[], () => t`no step has been reported, so it is not watched for hanging (\`hang\`): \`torchyard.report(step=step, loss=loss)\` in its script reports them`],
   end: [["end", "late", "source"], expectedEnd],
