@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from service.infra import times
+from service.infra.times import minute
 from service.scheduler.explain.idle import NodeIdleDevices
 from service.scheduler.explain.lack import counted
 from service.scheduler.explain.names import NAMED, Names
@@ -79,15 +80,14 @@ def _kept(state: SchedulerState, names: Names, idle: NodeIdleDevices) -> IdleWor
 
 
 def _reserved(state: SchedulerState, _names: Names, idle: NodeIdleDevices) -> IdleWords:
-    found, until = (
-        next((each for each in state.reservations if each.id == idle.reservation), None),
-        _until(idle, " until"),
-    )
-    maintenance = found is not None and found.maintenance
-    what = "out of use for maintenance" if maintenance else "reserved"
-    name = f" ({found.name})" if found is not None else ""
-    params = {"maintenance": maintenance, "name": found.name if found is not None else "", **until.params}
-    return IdleWords(f"{what}{until.message}{name}", params)
+    found = next((each for each in state.reservations if each.id == idle.reservation), None)
+    if found is None:
+        return IdleWords("reserved", {})
+    # It may not have begun yet: then the first job in the queue would not be over by then.
+    start, until = (times.words(minute(at_us)) for at_us in (found.starts_us, found.ends_us))
+    what = "out of use for maintenance" if found.maintenance else "reserved"
+    params = {"maintenance": found.maintenance, "name": found.name, "start": start, "until": until}
+    return IdleWords(f"{what} from {start} to {until} ({found.name})", params)
 
 
 def _too_few(state: SchedulerState, names: Names, idle: NodeIdleDevices) -> IdleWords:

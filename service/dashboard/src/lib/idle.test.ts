@@ -31,12 +31,9 @@ it("tells of paused queues, closed nodes and reservations", () => {
   expect(words("queue-paused", { user: "ann", since: until, said: "fans" })).toBe(`the queue is paused by ann since ${until}: fans`);
   expect(words("closed", { closed: "unreachable" })).toBe("its node is not heard");
   expect(words("closed", { closed: "draining", until })).toBe(`its node takes no new jobs before its maintenance ends at ${until}`);
-  const [held, kept] = [{ maintenance: true }, { maintenance: false }];
-  const reserved = [{ ...held, until }, { ...kept, until }, held, kept];
-  expect(reserved.map((one) => words("reserved", { name: "demo", ...one }))).toEqual([
-    `out of use for maintenance until ${until} (demo)`, `reserved until ${until} (demo)`,
-    "out of use for maintenance (demo)", "reserved (demo)",
-  ]);
+  const demo = { name: "demo", start: "noon", until };
+  expect(words("reserved", { ...demo, maintenance: true })).toBe(`out of use for maintenance from noon to ${until} (demo)`);
+  expect(words("reserved", { ...demo, maintenance: false })).toBe(`reserved from noon to ${until} (demo)`);
   expect(["starting", "preempting", "next"].every((code) => words(code, job).startsWith("job 12 (ann) "))).toBe(true);
 });
 

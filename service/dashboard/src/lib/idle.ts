@@ -25,6 +25,7 @@ interface Params extends Jobs {
   nodes: number;
   maintenance: boolean;
   name: string;
+  start: string;
   unstoppable?: readonly Unstoppable[];
 }
 
@@ -41,7 +42,7 @@ export const IDLE: Readonly<Record<string, Kind>> = {
   starting: [["jobs"], (params) => t`${{ jobs: jobsOf(params) }} starts here with the next scheduling pass`],
   preempting: [["jobs"], (params) => t`${{ jobs: jobsOf(params) }} starts here once others have been stopped for it`],
   kept: [NEEDS, kept],
-  reserved: [["maintenance", "name"], reserved],
+  reserved: [["maintenance", "name", "start", "until"], reserved],
   "too-few": [NEEDS, tooFew],
   quota: [[], () => t`the jobs that wait and could use it are over their quotas`],
   ineligible: [[], () => t`the jobs that wait are held, or wait for something else than devices`],
@@ -89,9 +90,10 @@ function tooFew(params: Params): string {
   return clauses(t`too few for ${job}`, until !== undefined && t`enough is expected to be free at about ${until}`);
 }
 
-function reserved({ maintenance, name, until = "" }: Params): string {
-  if (until === "") return maintenance ? t`out of use for maintenance (${name})` : t`reserved (${name})`;
-  return maintenance ? t`out of use for maintenance until ${until} (${name})` : t`reserved until ${until} (${name})`;
+function reserved({ maintenance, name, start, until = "" }: Params): string {
+  return maintenance
+    ? t`out of use for maintenance from ${start} to ${until} (${name})`
+    : t`reserved from ${start} to ${until} (${name})`;
 }
 
 function unstoppable(params: Unstoppable): string {

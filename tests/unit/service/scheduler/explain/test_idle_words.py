@@ -5,6 +5,7 @@ from dataclasses import replace
 from service.scheduler.explain import idle_words
 from service.scheduler.explain.idle import NodeIdleDevices
 from service.scheduler.explain.names import Names, Title
+from service.scheduler.model.jobs import ReservationInfo
 from service.scheduler.model.nodes import ClosedReason
 from tests.unit.service.scheduler.worlds import HOUR, NOW, job, node_info, running, state
 from torchyard.api import IdleReason
@@ -63,3 +64,13 @@ def test_a_node_that_drains() -> None:
         "its node is draining: it takes no new jobs until an administrator resumes it"
     )
     assert idle_words.tell(world, NAMES, closed).params == {"closed": "draining"}
+
+
+def test_a_reservation_is_told_with_its_begin_which_may_be_to_come() -> None:
+    coming = ReservationInfo(id="res", name="demo", starts_us=NOW + HOUR, ends_us=NOW + 2 * HOUR, gpus=1)
+    world = state(node_info(gpus=1), coming)
+    reserved = NodeIdleDevices(node="a", uuids=("a0",), reason=IdleReason.RESERVED, reservation="res")
+    assert idle_words.tell(world, NAMES, reserved).message == (
+        "reserved from 2023-11-14 23:13 UTC to 2023-11-15 00:13 UTC (demo)"
+    )
+    assert idle_words.tell(world, NAMES, replace(reserved, reservation="gone")).message == "reserved"
