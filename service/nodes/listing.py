@@ -93,6 +93,7 @@ def _node(
         enforced=[word for word, limit in _LIMITS.items() if limit in (node.capabilities or ())],
         unenforced=node.unenforced,
         unenforced_finding=node.unenforced_finding,
+        draining=node.draining,
         maintenance=node.maintenance,
         drain_message=node.drain_message,
         offenders=node.offenders,

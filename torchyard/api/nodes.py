@@ -39,6 +39,9 @@ class Node(Resource):
     """Why its kernel holds jobs to no limits; null where it does, or where its worker is too old to tell."""
     unenforced_finding: Finding | None = None
     """What that is made of, for words in another language; null where it is not known."""
+    draining: bool = False
+    """Whether it takes no new jobs until it is resumed, or its maintenance ends; `state` tells that of a node that is
+    heard."""
     maintenance: str | None = None
     """The reservation that it drains for; when that ends, it takes jobs again."""
     drain_message: str | None = None

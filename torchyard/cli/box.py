@@ -98,13 +98,14 @@ def _print_node(node: "Node", idle: "list[IdleDevices]", now: "datetime") -> Non
 
     style = shown.STYLES.get(node.state, "red")
     seen = shown.ago(node.last_seen_at, now)
+    draining = ", draining" if node.draining and node.state != "draining" else ""
     why = " for maintenance" if node.maintenance else f": {node.drain_message}" if node.drain_message else ""
     facts = (
         f"  {shown.capacity(node)}  {node.cpus} cores, {format_size(node.memory)}, "
         f"{format_size(node.disk_free)} of disk free, seen {seen}, {shown.enforced(node)}"
     )
     labels = ((f" {label}", "cyan") for label in node.labels)
-    common.put((node.name, "bold"), " ", (f"{node.state}{why}", style), facts, *labels)
+    common.put((node.name, "bold"), " ", (f"{node.state}{draining}{why}", style), facts, *labels)
     with common.table("DEVICE", "NAME", "MEMORY", "USE", "JOB", "USER", "LINKS") as table:
         for device in node.devices:
             table.add_row(*device_row(device), shown.links(device, node))

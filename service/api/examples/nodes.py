@@ -43,7 +43,7 @@ NODE = api.Node(
 )
 #: Nodes as certain operations leave them.
 ANSWERS: Mapping[str, BaseModel] = {
-    "nodes_drain": NODE.model_copy(update={"state": "draining", "drain_message": "new driver"}),
+    "nodes_drain": NODE.model_copy(update={"state": "draining", "draining": True, "drain_message": "new driver"}),
     "nodes_declare_dead": NODE.model_copy(update={"state": "unreachable", "last_seen_at": at("8:00"), "devices": []}),
     "notices_resume": api.Notices(pause=None, announcement=None),
     "notices_withdraw": api.Notices(pause=None, announcement=None),

@@ -19,7 +19,6 @@ import { Time } from "../ui/Time";
 import { useNow } from "../ui/useNow";
 import { DeviceCard } from "./DeviceCard";
 import { DrainDialog } from "./DrainDialog";
-import { mayDrain, mayResume } from "./drains";
 import { SPARK_SAMPLES } from "./spark";
 import { NODE_STATES } from "./words";
 
@@ -111,8 +110,7 @@ function Seen({ node }: { node: Node }) {
 function DrainTools({ node }: { node: Node }) {
   return (
     <span className="panel-tools">
-      {mayResume(node) && <ResumeButton node={node} />}
-      {mayDrain(node) && <DrainButton node={node.name} />}
+      {node.draining ? <ResumeButton node={node} /> : <DrainButton node={node.name} />}
     </span>
   );
 }
@@ -127,7 +125,7 @@ function ResumeButton({ node: { name, state } }: { node: Node }) {
         className="button small"
         disabled={resume.isPending}
         title={state === "unreachable"
-          ? t`If it was drained: new jobs may start here again once it is back`
+          ? t`New jobs may start here again once it is back`
           : t`New jobs may start here again`}
         onClick={() => resume.mutate(name)}
       >

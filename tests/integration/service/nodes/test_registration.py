@@ -444,3 +444,14 @@ def test_ranks_that_have_not_joined_are_told_once_and_taken_back_when_they_have(
     for changed in ([job_id], []):
         assert seen(yard, heartbeat(attempts=[met])).changed == changed
     assert joining(yard, job_id) == ([lifecycle.UNJOINED, lifecycle.JOINED], [])
+
+
+def test_a_node_that_is_not_heard_still_tells_that_it_was_drained(db: Database) -> None:
+    box.add_node(db, unreachable=True)
+    with db.write() as tx:
+        registration.set_draining(tx, "box", draining=True)
+    [node] = listing.list_nodes(db, ADA)
+    assert (node.state, node.draining) == ("unreachable", True)
+    with db.write() as tx:
+        registration.set_draining(tx, "box", draining=False)
+    assert not listing.list_nodes(db, ADA)[0].draining
