@@ -47,17 +47,8 @@ def device(text: str) -> NodeDevice:
 
 
 def node(text: str) -> Node:
-    fields = dict.fromkeys(Node.model_fields) | {"name": text, "state": "online", "hostname": text, "version": text}
-    fields |= {
-        "last_seen_at": None,
-        "cpus": 1,
-        "memory": 1,
-        "disk_free": 1,
-        "labels": [text],
-        "offenders": [text],
-        "offender_findings": [],
-        "enforced": [],
-    }
+    fields: dict[str, Any] = {"name": text, "state": "online", "hostname": text, "version": text, "last_seen_at": None}
+    fields |= {"cpus": 1, "memory": 1, "disk_free": 1, "labels": [text], "offenders": [text], "drain_message": text}
     return Node.model_validate(fields | {"devices": [device(text)], "latest": {}, "maintenance": text})
 
 

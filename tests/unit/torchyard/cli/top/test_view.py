@@ -28,17 +28,8 @@ def device(index: int, *, held: bool = False, **values: Any) -> NodeDevice:
 
 
 def node(*devices: NodeDevice, **values: Any) -> Node:
-    basic = dict.fromkeys(Node.model_fields) | {"name": "box", "state": "online", "hostname": "box", "version": "1"}
-    basic |= {
-        "last_seen_at": AT,
-        "cpus": 64,
-        "memory": 10**12,
-        "disk_free": 10**12,
-        "labels": [],
-        "offender_findings": [],
-        "offenders": [],
-        "enforced": [],
-    }
+    basic: dict[str, Any] = {"name": "box", "state": "online", "hostname": "box", "version": "1", "last_seen_at": AT}
+    basic |= {"cpus": 64, "memory": 10**12, "disk_free": 10**12}
     return Node.model_validate(basic | {"devices": list(devices), "latest": {}} | values)
 
 
