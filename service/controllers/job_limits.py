@@ -119,8 +119,8 @@ class JobLimits:
         since_us = max(row.created_us, row.eligible_us)
         if known is not None and (known.since_us, known.limit_s) == (since_us, row.limit):
             return known
-        left_s = row.limit - max(0, now - since_us) / 1e6
-        return _StartLimit(since_us=since_us, limit_s=row.limit, due_s=self._ctx.monotonic() + left_s)
+        due_s = limit_rules.monotonic_at(since_us, now, self._ctx.monotonic()) + row.limit
+        return _StartLimit(since_us=since_us, limit_s=row.limit, due_s=due_s)
 
     def _give_up(self, job_id: JobId, limit_s: float) -> None:
         limit = format_duration(limit_s)

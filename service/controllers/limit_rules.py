@@ -76,3 +76,11 @@ class Idleness:
             return Idleness(newest_us=time_us)
         known = self.since_us is not None and time_us - self.newest_us <= HOLE_US
         return Idleness(newest_us=time_us, since_us=self.since_us if known else time_us)
+
+
+def monotonic_at(moment_us: int, now_us: int, monotonic_s: float) -> float:
+    """Return a moment of the wall clock (µs) by the monotonic one (s), which nobody sets, given both clocks as of now.
+
+    One that is still to come is now: the wall clock was set back.
+    """
+    return monotonic_s - max(0, now_us - moment_us) / 1e6

@@ -12,6 +12,7 @@ from service import lifecycle
 from service.context import Context
 from service.controllers.early_stopping import Stopper
 from service.controllers.job_limits import JobLimits
+from service.controllers.limit_rules import monotonic_at
 from service.db.leader import Leader
 from service.db.models import Attempt, Job, Member, Node
 from service.db.records.record import Record
@@ -146,8 +147,7 @@ class Monitor:
         names: dict[AttemptId, list[str]] = {}
         for attempt, node, created_us in rows:
             names.setdefault(attempt, []).append(node)
-            waited_s = max(0, ctx.now_us() - created_us) / 1e6
-            self._assigned.setdefault(attempt, ctx.monotonic() - waited_s)
+            self._assigned.setdefault(attempt, monotonic_at(created_us, ctx.now_us(), ctx.monotonic()))
         return {attempt: ", ".join(each) for attempt, each in names.items()}
 
     def mark_silent_nodes(self) -> None:

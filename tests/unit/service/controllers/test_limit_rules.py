@@ -72,3 +72,8 @@ def test_idleness_lasts_until_it_works_again() -> None:
 def test_a_hole_in_the_samples_is_no_idleness() -> None:
     idle = Idleness(newest_us=0, since_us=0).after(61 * SECOND, False)
     assert idle.lasts_s == 0
+
+
+def test_a_moment_by_the_monotonic_clock_is_never_to_come() -> None:
+    assert limit_rules.monotonic_at(10_000_000, 12_500_000, 100.0) == 97.5
+    assert limit_rules.monotonic_at(3_600_000_000, 12_500_000, 100.0) == 100.0
