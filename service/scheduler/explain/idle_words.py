@@ -4,11 +4,10 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from service.infra import times
-from service.infra.times import minute
 from service.scheduler.explain.idle import NodeIdleDevices
 from service.scheduler.explain.lack import counted
 from service.scheduler.explain.names import NAMED, Names
-from service.scheduler.explain.node_reasons import closed_words, stoppable
+from service.scheduler.explain.node_reasons import closed_words, reservation_words, stoppable
 from service.scheduler.explain.reason_inputs import moment
 from service.scheduler.model.state import SchedulerState
 from torchyard.api import IdleReason
@@ -84,8 +83,7 @@ def _reserved(state: SchedulerState, _names: Names, idle: NodeIdleDevices) -> Id
     if found is None:
         return IdleWords("reserved", {})
     # It may not have begun yet: then the first job in the queue would not be over by then.
-    start, until = (times.words(minute(at_us)) for at_us in (found.starts_us, found.ends_us))
-    what = "out of use for maintenance" if found.maintenance else "reserved"
+    what, start, until = reservation_words(found)
     params = {"maintenance": found.maintenance, "name": found.name, "start": start, "until": until}
     return IdleWords(f"{what} from {start} to {until} ({found.name})", params)
 

@@ -10,7 +10,7 @@ from service.scheduler.explain.availability import available_at
 from service.scheduler.explain.blockers import Blocker, Obstacle
 from service.scheduler.explain.lack import wanted, wanted_params
 from service.scheduler.explain.reason_inputs import ReasonInputs, moment
-from service.scheduler.model.jobs import Running
+from service.scheduler.model.jobs import ReservationInfo, Running
 from service.scheduler.model.nodes import ClosedReason, NodeInfo, Slot
 from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.maintenance import takes_jobs_us
@@ -205,13 +205,18 @@ def _behind(given: ReasonInputs, blocker: Blocker, words: str) -> Reason:
     return Reason(code="behind", message=message, jobs=list(blocker.jobs), params=params)
 
 
+def reservation_words(found: ReservationInfo) -> tuple[str, str, str]:
+    """Return what a reservation does with its devices, its begin and its end, in words."""
+    what = "out of use for maintenance" if found.maintenance else "reserved"
+    return what, times.words(minute(found.starts_us)), times.words(minute(found.ends_us))
+
+
 def reserved(given: ReasonInputs, blocker: Blocker) -> Reason:
     found = next((each for each in given.state.reservations if each.id == blocker.reservation), None)
     if found is None:
         message = f"what is free on node {blocker.node} is reserved"
         return Reason(code="reserved", message=message, params={"node": blocker.node})
-    start, end = (times.words(minute(at_us)) for at_us in (found.starts_us, found.ends_us))
-    what = "out of use for maintenance" if found.maintenance else "reserved"
+    what, start, end = reservation_words(found)
     name = found.name
     if found.gpus is not None:
         what, name = "reserved in part", f"{name}, {given.devices(found.gpus)}"
