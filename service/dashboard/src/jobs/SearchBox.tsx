@@ -1,6 +1,7 @@
 import { t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
-import { type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
+import { type KeyboardEvent, useEffect, useEffectEvent, useId, useRef, useState } from "react";
+import { flushSync } from "react-dom";
 
 import { useNames } from "../api/table";
 import { type Suggestion, suggestions } from "../lib/jobQuery";
@@ -36,20 +37,24 @@ export function SearchBox({ value, metrics, complaints, onChange }: Props) {
     setSent(null);
     if (value !== sent && value !== text.trim()) setText(value);
   }
+  const send = useEffectEvent((typed: string) => {
+    setSent(typed);
+    onChange(typed);
+  });
   useEffect(() => {
     if (text.trim() === value) return;
-    const timer = setTimeout(() => {
-      setSent(text.trim());
-      onChange(text.trim());
-    }, TYPING_MS);
+    const timer = setTimeout(() => send(text.trim()), TYPING_MS);
     return () => clearTimeout(timer);
-  });
+  }, [text, value]);
   useSlash(input);
   const take = (one: Suggestion) => {
-    setText(one.text);
-    setCaret(one.caret);
-    setChosen(-1);
-    requestAnimationFrame(() => input.current?.setSelectionRange(one.caret, one.caret));
+    // At once: in a later frame the caret would leap back under a key that was pressed meanwhile.
+    flushSync(() => {
+      setText(one.text);
+      setCaret(one.caret);
+      setChosen(-1);
+    });
+    input.current?.setSelectionRange(one.caret, one.caret);
   };
   const press = (event: KeyboardEvent) => {
     const at = Math.min(chosen, found.length - 1);
