@@ -90,12 +90,7 @@ def _check_request(caller: Caller, request: api.TokenRequest, owner: api.User) -
     # Tokens of one that leaked would outlive its rotation.
     roles.refuse_service_account(caller, TranslatableText("makes-no-tokens", "makes no tokens"))
     if not owner.active:
-        raise field_problem(
-            "user",
-            TranslatableText(
-                "user-deactivated", "{name} is deactivated: `yard users set {name} --active` ends that", name=owner.name
-            ),
-        )
+        raise _deactivated(owner.name)
     if owner.id != caller.user_id and not caller.admin:
         raise ProblemError(
             "forbidden", TranslatableText("tokens-of-others", "user: only an administrator makes tokens for others.")
@@ -130,6 +125,13 @@ def _check_request(caller: Caller, request: api.TokenRequest, owner: api.User) -
         raise field_problem("expires_in", TranslatableText("expires-in", "must be longer than nothing, such as 30d"))
 
 
+def _deactivated(name: str) -> ProblemError:
+    words = TranslatableText(
+        "user-deactivated", "{name} is deactivated: `yard users set {name} --active` ends that", name=name
+    )
+    return field_problem("user", words)
+
+
 def _expiry(tx: Connection, caller: Caller, request: api.TokenRequest, now: int) -> int | None:
     """Expiry of a new token: it does not outlive the one that made it, or that opened the session which did."""
     asked = None if request.expires_in is None else now + request.expires_in * 1_000_000
@@ -157,7 +159,7 @@ def issue(
     expires_us: int | None = None,
     parent_id: str | None = None,
 ) -> api.NewToken:
-    """Store a fresh token and return it with its secret."""
+    """Store a fresh token and return it with its secret; ``invalid-request`` for a user who is deactivated."""
     secret, token_id = new_secret(), new_id("tok")
     tx.execute(
         insert(Token).values(
@@ -173,6 +175,9 @@ def issue(
         )
     )
     made = _OwnedToken.one(tx.execute(_tokens().where(Token.id == token_id)))
+    # Asked once more: the insertion waits for a deactivation under way, which has not revoked this one.
+    if tx.scalar(select(User.deactivated_us).where(User.id == user_id)) is not None:
+        raise _deactivated(made.user)
     return api.NewToken(**_token(made), secret=secret)
 
 

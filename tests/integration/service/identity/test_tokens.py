@@ -1,6 +1,7 @@
 """Tokens that end at one service while another uses them."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 from sqlalchemy import select
@@ -13,6 +14,7 @@ from service.identity.callers import Caller, Tokens
 from tests.support.locks import is_waiting
 from tests.support.wait import until
 from torchyard import api
+from torchyard.api.sharing import UserChanges
 
 NOW = 1_000_000_000
 
@@ -60,6 +62,21 @@ def test_no_session_is_opened_by_a_token_that_has_just_ended(db: Database, ada: 
         error = opening.exception(60)
     assert isinstance(error, ProblemError)
     assert error.kind == "unauthorized"
+    assert valid(db) == []
+
+
+def test_no_token_is_made_for_a_user_who_is_just_deactivated(db: Database, ada: Caller) -> None:
+    with ThreadPoolExecutor(1) as elsewhere:
+        with db.write() as tx:
+            root = users.add(tx, "root", "administrator", NOW)
+            admin = replace(ada, user_id=root.id, name="root", admin=True)
+            users._change_user(tx, admin, "ada", UserChanges(active=False), NOW)
+            asked = api.TokenRequest(name="late", scopes=["submit"])
+            making = elsewhere.submit(tokens.create_token, db, ada, asked, NOW)
+            until(lambda: is_waiting(db, making), what="the other transaction")
+        error = making.exception(60)
+    assert isinstance(error, ProblemError)
+    assert error.kind == "invalid-request"
     assert valid(db) == []
 
 
