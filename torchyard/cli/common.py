@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 Model = TypeVar("Model", bound="BaseModel")
 
+#: Seconds after which a service that has not answered at all is taken for one that does not run.
+FIRST_PATIENCE_S = 5.0
 #: Columns where no terminal says how many: output into a pipe is not cut.
 PIPE_WIDTH = 220
 #: Columns of a terminal in which a table of many columns is shown whole.
@@ -33,12 +35,18 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 JobRef = Annotated[str, typer.Argument(metavar="JOB", help="A job's number or id.")]
 
 
-def connect() -> "Client":
-    """A client for the stack in use."""
+def connect(*, patient: bool = False) -> "Client":
+    """A client for the stack in use.
+
+    With `patient` a restart of the service is waited for from the start, as by what a script runs once; any other
+    command can be typed again.
+    """
     from torchyard.client.client import Client
 
     client = Client()
     client.connection.tell = note
+    if not patient:
+        client.connection.first_patience_s = FIRST_PATIENCE_S
     return client
 
 

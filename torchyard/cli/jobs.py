@@ -238,7 +238,7 @@ def wait(
     """
     from torchyard.exceptions import NotFoundError, TorchYardError
 
-    with common.connect() as client:
+    with common.connect(patient=True) as client:
         try:
             found = client.wait(job, timeout_s=_seconds(timeout))
         except NotFoundError:

@@ -114,7 +114,7 @@ def run(
         live="." if live else None,
     )
     draft = drafts.from_words(command, code, resources=resources, **fields)
-    with common.connect() as client:
+    with common.connect(patient=True) as client:
         if unread(STDIN):
             common.warn(
                 "a job has no standard input: what is piped in here does not reach it; put it in a file of the code"
@@ -140,7 +140,7 @@ def submit(
 
     draft = drafts.from_file(file, set_ or ())
     draft.data.update(_given(after=_listed(after)))
-    with common.connect() as client:
+    with common.connect(patient=True) as client:
         if dry_run:
             _check(client, draft, json)
         elif draft.data.get("sweep"):

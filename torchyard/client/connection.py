@@ -86,21 +86,25 @@ class Connection:
             trust_env=not self.is_loopback,
             # Reading the certificates of all authorities takes longer than most commands: only where one is checked.
             verify=address.scheme == "https",
-            event_hooks={"response": [self._note_clock]},
+            event_hooks={"response": [self._note_answer]},
         )
         #: How far the service's clock is ahead of this machine's.
         self._ahead = timedelta()
 
-        #: Told when the service is busy and is asked again.
+        #: Told when the service is away or busy and is asked again.
         self.tell: Callable[[str], None] = lambda _message: None
         #: Seconds for which a request that is safe to repeat is repeated, unless it says otherwise.
         self.patience_s = PATIENCE_S
+        #: Less of it, until the service has answered for the first time: it may not run at all.
+        self.first_patience_s = float("inf")
+        self._answered = False
 
     def now(self) -> datetime:
         """Return the wall clock of the service, as its answers tell it: its times are compared with this."""
         return datetime.now(UTC) + self._ahead
 
-    def _note_clock(self, response: httpx.Response) -> None:
+    def _note_answer(self, response: httpx.Response) -> None:
+        self._answered = True
         try:
             ahead = parsedate_to_datetime(response.headers["Date"]) - datetime.now(UTC)
         except (KeyError, ValueError, TypeError):
@@ -187,19 +191,25 @@ class Connection:
             raise self.unreachable(error) from error
 
     def _repeat(self, send: Callable[[], httpx.Response], patience_s: float) -> httpx.Response:
-        told = False
+        told, began = False, time.monotonic()
         for pause in pauses(patience_s):
+            wait_s, most_s = pause, patience_s
             try:
                 response = send()
-            except httpx.TransportError:
-                time.sleep(pause)
-                continue
-            if response.status_code not in RETRIED:
-                return response
+            except httpx.TransportError as error:
+                if not self._answered:
+                    most_s = min(patience_s, self.first_patience_s)
+                    if time.monotonic() - began >= most_s:
+                        raise self.unreachable(error) from error
+                why = f"{self.url} does not answer"
+            else:
+                if response.status_code not in RETRIED:
+                    return response
+                wait_s, why = max(pause, _retry_after(response)), problem_of(response).detail.rstrip(".")
             if not told:
-                self.tell(f"{problem_of(response).detail.rstrip('.')}: trying again for up to {patience_s:.0f} s …")
+                self.tell(f"{why}: trying again for up to {most_s:.0f} s …")
                 told = True
-            time.sleep(max(pause, _retry_after(response)))
+            time.sleep(wait_s)
         return self._once(send)
 
     def unreachable(self, error: Exception) -> exceptions.UnreachableError:

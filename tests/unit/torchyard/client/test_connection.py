@@ -1,3 +1,4 @@
+import socket
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -8,13 +9,15 @@ import pytest
 
 from tests.support.handlers import connected
 from torchyard.client.connection import Connection
-from torchyard.exceptions import NotFoundError
+from torchyard.exceptions import NotFoundError, UnreachableError
 
 
 class Service(ThreadingHTTPServer):
     """A service whose clock is not that of this machine."""
 
     ahead = timedelta()
+    #: Requests that it will hang up on.
+    away = 0
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -25,6 +28,10 @@ class Handler(BaseHTTPRequestHandler):
         return format_datetime(datetime.now(UTC) + self.server.ahead, usegmt=True)
 
     def do_GET(self) -> None:
+        if self.server.away:
+            self.server.away -= 1
+            self.close_connection = True
+            return
         self.send_response(204)
         self.end_headers()
 
@@ -52,6 +59,33 @@ def test_times_are_compared_with_the_services_clock(service: Service, hours: int
     assert abs(connection.now() - datetime.now(UTC) - service.ahead) < timedelta(minutes=1)
     if not hours:
         assert connection.now() - datetime.now(UTC) <= timedelta()
+    connection.close()
+
+
+def test_a_service_that_is_away_is_told_of_at_once_and_taken_for_none_soon() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+    connection = Connection(url, "token")
+    connection.first_patience_s, told = 0.0, list[str]()
+    connection.tell = told.append
+    with pytest.raises(UnreachableError, match="does not answer .*yard up"):
+        connection.request("GET", "/jobs")
+    assert told == []
+    connection.first_patience_s, connection.patience_s = 0.2, 60.0
+    with pytest.raises(UnreachableError):
+        connection.request("GET", "/jobs", patience_s=30.0)
+    assert told == [f"{url} does not answer: trying again for up to 0 s …"]
+    connection.close()
+
+
+def test_a_service_that_has_answered_once_is_waited_for(service: Service) -> None:
+    connection = Connection(f"http://127.0.0.1:{service.server_port}", "token")
+    connection.first_patience_s, told = 0.0, list[str]()
+    connection.tell = told.append
+    connection.request("GET", "/jobs")
+    service.away = 2
+    assert connection.request("GET", "/jobs").status_code == 204
+    assert told == [f"{connection.url} does not answer: trying again for up to 20 s …"]
     connection.close()
 
 
