@@ -68,7 +68,7 @@ def test_a_service_that_is_away_is_told_of_at_once_and_taken_for_none_soon() -> 
     connection = Connection(url, "token")
     connection.first_patience_s, told = 0.0, list[str]()
     connection.tell = told.append
-    with pytest.raises(UnreachableError, match="does not answer .*yard up"):
+    with pytest.raises(UnreachableError, match=r"does not answer .*yard up"):
         connection.request("GET", "/jobs")
     assert told == []
     connection.first_patience_s, connection.patience_s = 0.2, 60.0
