@@ -58,6 +58,7 @@ def findings(
         *_accounts(worker),
         *_disk(floors.service, root, *([] if stores.data.is_relative_to(root) else [stores.data])),
         *_disk(floors.worker, worker),
+        *_unsent(worker / "unsent"),
         *(_redis() if own_redis else ()),
     ]
 
@@ -118,6 +119,15 @@ def _disk(floor: int, *folders: Path) -> Iterator[str]:
                 f"{folder}: {format_size(free)} of disk are free, and no job starts with less than "
                 f"{format_size(floor)} (TORCHYARD_DISK_FLOOR): delete files there"
             )
+
+
+def _unsent(folder: Path) -> Iterator[str]:
+    attempts = _entries(folder)
+    if attempts:
+        yield (
+            f"{folder}: not all of {', '.join(path.name for path in attempts)} came to the service, for a fault in "
+            f"TorchYard that each one's logs/launcher.log names: copy from there what its owner needs, then remove it"
+        )
 
 
 def _redis() -> Iterator[str]:

@@ -118,6 +118,15 @@ def test_what_is_missing_or_full(place: Place, monkeypatch: pytest.MonkeyPatch) 
     assert doctor.findings(place.root, place.worker, floors=floors, own_redis=False) == [network, first, second]
 
 
+def test_what_did_not_come_to_the_service_is_named_until_it_is_removed(place: Place) -> None:
+    kept = place.worker / "unsent" / "att-1"
+    kept.mkdir(parents=True)
+    (finding,) = place.findings()
+    assert finding.startswith(f"{kept.parent}: not all of att-1 came to the service")
+    kept.rmdir()
+    assert place.findings() == []
+
+
 def test_the_command_exits_with_1_for_a_finding(open_tmp: Path) -> None:
     home = open_tmp / "home"
     home.mkdir()
