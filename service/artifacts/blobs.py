@@ -4,7 +4,7 @@ from collections.abc import AsyncIterable, Callable, Collection, Iterable
 from typing import Any
 
 from anyio import to_thread
-from sqlalchemy import ColumnElement, Connection, Integer, Select, cast, delete, exists, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Integer, cast, delete, exists, func, or_, select
 
 from service.db.chunks import chunks
 from service.db.engine import Database
@@ -122,34 +122,10 @@ def _collect_one(db: Database, store: BlobStore, sha256: str) -> bool:
             return False
         tx.execute(delete(BlobGrant).where(BlobGrant.sha256 == sha256))
         tx.execute(delete(Blob).where(Blob.sha256 == sha256))
-    _delete_unknown(db, store, sha256)
-    return True
-
-
-def collect_unknown(db: Database, store: BlobStore, before_s: float) -> int:
-    """Remove files that came before a unix time and have no row; return how many.
-
-    Whoever brings or removes a blob may be killed between the file and its row.
-    """
-    removed = 0
-    for hashes in store.old_hashes(before_s):
-        with db.read() as tx:
-            known = {sha256 for some in chunks(hashes) for sha256 in tx.scalars(_among(some))}
-        for sha256 in sorted(set(hashes) - known):
-            removed += _delete_unknown(db, store, sha256)
-    return removed
-
-
-def _among(hashes: Collection[str]) -> Select[str]:
-    return select(Blob.sha256).where(Blob.sha256.in_(hashes))
-
-
-def _delete_unknown(db: Database, store: BlobStore, sha256: str) -> bool:
     with db.write() as tx:
         _hold(tx, sha256)
-        if tx.scalar(_among([sha256])) is not None:  # it has come again
-            return False
-        store.delete(sha256)
+        if tx.scalar(select(Blob.sha256).where(Blob.sha256 == sha256)) is None:  # it has not come again since
+            store.delete(sha256)
     return True
 
 

@@ -51,12 +51,6 @@ def _drop_vanished_checkpoints(tx: Connection, now: int) -> None:
     mark_deleted(tx, list(tx.scalars(gone.with_for_update())), now)
 
 
-def sweep_files(db: Database, store: BlobStore, now: int) -> None:
-    """Remove abandoned files that the database does not know. Call it once a day: it looks at all files."""
-    if removed := blobs.collect_unknown(db, store, (now - ABANDONED_US) / 1e6):
-        _log.warning("%d files of the store that the database did not know are removed", removed)
-
-
 def correct_sums(db: Database) -> int:
     """Correct sums of stored bytes that are not those of the files, and return how many there were: none, ever, unless
     somebody has changed tables by hand. Call it once a day: it looks at all files.

@@ -22,7 +22,7 @@ MONITOR_S = 1.0
 LEAD_S = 1.0
 HOUSEKEEPING_S = 300.0
 GIVE_BACK_S = 10.0
-#: The database is compared with the files for the first time so long after the start, then every day.
+#: Stored bytes are compared with the files for the first time so long after the start, then every day.
 FIRST_COMPARISON_US = 3_600_000_000
 
 
@@ -48,7 +48,6 @@ def running(ctx: Context, woken: threading.Event, counters: Counters) -> Iterato
             discard.sweep(ctx.db, ctx.store, now, ctx.settings.keep_ended_s)
             if ctx.now_us() >= compare_us:
                 housekeeping.correct_sums(ctx.db)
-                housekeeping.sweep_files(ctx.db, ctx.store, now)
                 compare_us = ctx.now_us() + housekeeping.DAY_US
 
     failed = counters.housekeeping_errors.inc

@@ -168,13 +168,6 @@ class BlobStore:
         """Remove a blob; one that is gone already is fine."""
         self.path(sha256).unlink(missing_ok=True)
 
-    def old_hashes(self, before_s: float) -> Iterator[list[str]]:
-        """Yield the hashes of files that came before a unix time, folder by folder."""
-        for folder in sorted(self.blobs.iterdir()):
-            with os.scandir(folder) as entries:
-                # A file keeps its own times when it is moved in, all but this one.
-                yield [entry.name for entry in entries if is_hash(entry.name) and entry.stat().st_ctime < before_s]
-
     def delete_logs(self, attempt_id: AttemptId) -> None:
         """Remove all logs of an attempt; harmless when there are none."""
         shutil.rmtree(self.logs / attempt_id, ignore_errors=True)

@@ -15,7 +15,6 @@ from service.storage.store import BlobStore
 
 DATA = b"weights"
 SHA256 = hashlib.sha256(DATA).hexdigest()
-LOST = hashlib.sha256(b"lost").hexdigest()
 
 
 @pytest.fixture
@@ -61,15 +60,3 @@ def test_a_blob_that_comes_again_elsewhere_while_it_is_removed_stays(
     assert blobs.collect(db, store, [SHA256]) == 1
     assert came == [False]
     assert (store.has(SHA256), _is_known(db)) == (True, True)
-
-
-def test_a_file_whose_row_was_never_written_or_is_gone_goes(db: Database, tmp_path: Path) -> None:
-    store = BlobStore(tmp_path)
-    _bring(db, store)
-    with store.upload(LOST) as upload:  # whoever brings or removes a blob is killed before the other half
-        upload.write(b"lost")
-        upload.commit()
-    now_s = store.path(LOST).stat().st_ctime
-    assert blobs.collect_unknown(db, store, now_s) == 0, "it is on its way, perhaps"
-    assert blobs.collect_unknown(db, store, now_s + 1) == 1
-    assert (store.has(LOST), store.has(SHA256), _is_known(db)) == (False, True, True)
