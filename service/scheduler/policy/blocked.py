@@ -62,7 +62,7 @@ class Blocked:
 
     def feasible(self, rows: Ints) -> Bools:
         """Return which of the rows are still feasible."""
-        found = self._feasibility.of(rows)
+        found = self._feasibility.feasible(rows)
         self.note_infeasible(rows[~found])
         return found
 

@@ -194,14 +194,14 @@ class SchedulingPass:
             might[rows] = victims.suffice(rows, self.cluster.capacities)
         elif victims:
             might = victims.might()
-        feasibility.look(ranking, might, self._now_us)
-        feasible = feasibility.of(rows)
+        feasibility.set_ranking(ranking, might, self._now_us)
+        feasible = feasibility.feasible(rows)
         if not victims or together:
             return feasible
         some = rows[feasible & might[rows]]
         if len(some) in _CHECKED_TOGETHER:
             might[some] = victims.suffice(some, self.cluster.capacities)
-            feasible = feasibility.of(rows)
+            feasible = feasibility.feasible(rows)
         return feasible
 
     def _try(self, row: int) -> bool:

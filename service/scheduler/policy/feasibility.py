@@ -30,48 +30,38 @@ class FeasibilityFilter:
         self.fitting: Bools = (state.classes.whole <= free) & self.open
         self._preempting: Bools = self.open.copy()
         self._holding: Bools = self.open.copy()
-        #: A job of it fits only if it ends by `deadline_us`: all other devices are held or reserved.
-        self._tight: Bools = np.zeros(len(state.classes), dtype=bool)
+        #: A job of it fits only on devices that are held or reserved, which it may take if it ends by `deadline_us`.
+        self._held_only: Bools = np.zeros(len(state.classes), dtype=bool)
         self.deadline_us = 0.0
         self._tries = 0
         self._refusals: _Refusals | None = None
 
-    def look(self, ranking: Ranking, might: Bools, now_us: int) -> None:
+    def set_ranking(self, ranking: Ranking, might_preempt: Bools, now_us: int) -> None:
         """Set the ranking of the rows, and which of them might preempt a job."""
-        self._turn, self._might, self._ranks, self._now_us = ranking.turn, might, ranking, now_us
-        self._turns = ranking.turns
+        self._ranking, self._might_preempt, self._now_us = ranking, might_preempt, now_us
         self.class_id, self._bound = self._state.table.class_id, self._state.table.columns[Column.BOUND]
         #: Rows for which nodes are held.
-        self.hold_owners: Bools = np.zeros(len(might), dtype=bool)
+        self.hold_owners: Bools = np.zeros(len(might_preempt), dtype=bool)
 
-    def of(self, rows: Ints) -> Bools:
+    def feasible(self, rows: Ints) -> Bools:
         """Return which of the rows are still feasible: they may start, preempt or hold."""
         class_id = self.class_id[rows]
-        found = self.fitting[class_id]
-        if self._tries:
-            found &= ~self._tight[class_id] | self._passes(rows)
-        preempting = self._might[rows]
-        preempting &= self._preempting[class_id]
-        if self._refusals is not None:
-            preempting &= ~self._refused(self._refusals, rows, class_id)
-        found |= preempting
-        if self._turns:
-            found |= self._turn[rows] & self._holding[class_id]
+        found: Bools = self.may_start(rows, class_id) | self.may_preempt(rows, class_id) | self.may_hold(rows, class_id)
         return found
 
-    def may_start(self, row: int, class_id: int) -> bool:
-        """Return whether the row's job may still fit somewhere."""
-        return bool(self.fitting[class_id]) and bool(not self._tight[class_id] or self._passes(row))
+    def may_start(self, row: Any, class_id: Any) -> Any:
+        """Return whether the row's job may still fit somewhere; for one row or many, as all that take `Any`."""
+        fitting = self.fitting[class_id]
+        return fitting & (~self._held_only[class_id] | self._may_take_held(row)) if self._tries else fitting
 
-    def may_preempt(self, row: int, class_id: int) -> bool:
+    def may_preempt(self, row: Any, class_id: Any) -> Any:
         """Return whether the row's job may still preempt another."""
-        if not (self._might[row] and self._preempting[class_id]):
-            return False
-        return self._refusals is None or not self._refused(self._refusals, row, class_id)
+        found = self._might_preempt[row] & self._preempting[class_id]
+        return found if self._refusals is None else found & ~self._refused(self._refusals, row, class_id)
 
-    def may_hold(self, row: int, class_id: int) -> bool:
+    def may_hold(self, row: Any, class_id: Any) -> Any:
         """Return whether nodes may be held for the row's job, because it is its turn."""
-        return self._turns and bool(self._turn[row] and self._holding[class_id])
+        return self._ranking.turns and self._ranking.turn[row] & self._holding[class_id]
 
     def quota_reached(self, class_id: int) -> None:
         """Rule out the equivalence class: no more of its jobs may start."""
@@ -84,7 +74,7 @@ class FeasibilityFilter:
 
     def only_held_capacity(self, class_id: int) -> None:
         """Note that only nodes that are held or reserved would suffice."""
-        self._tight[class_id] = True
+        self._held_only[class_id] = True
         self._tries += 1
         if self._tries >= TRIES:
             self.fitting[:] = False
@@ -104,26 +94,25 @@ class FeasibilityFilter:
             alike[class_id] = True
         else:
             alike = self._alike(class_id)
-            if self._ranks.worst[class_id] > UNDER:
-                alike &= self._ranks.worst > UNDER
+            if self._ranking.worst[class_id] > UNDER:
+                alike &= self._ranking.worst > UNDER
         refusals = self._refusals = self._refusals or _Refusals(len(self.open))
-        turn = bool(self._turn[row])
-        refusals.score[alike] = -np.inf if turn else self._ranks.score[row]
-        refusals.left[alike] = -np.inf if turn else self._ranks.left[row]
+        in_turn = bool(self._ranking.turn[row])
+        refusals.score[alike] = -np.inf if in_turn else self._ranking.score[row]
+        refusals.left[alike] = -np.inf if in_turn else self._ranking.left[row]
         refusals.held_only[alike] = bound
-        if turn and not bound:
-            refusals.turned[alike] = True
+        if in_turn and not bound:
+            refusals.in_turn[alike] = True
 
     def _refused(self, refusals: "_Refusals", row: Any, class_id: Any) -> Any:
-        """Return whether a job before the row that could preempt all that it could has found none; for one, or many."""
-        score, left = self._ranks.score[row], self._ranks.left[row]
-        behind = (score >= refusals.score[class_id]) & (left >= refusals.left[class_id]) & ~self._turn[row]
-        return (behind & ~(refusals.held_only[class_id] & self._passes(row))) | (
-            self._turn[row] & refusals.turned[class_id]
-        )
+        """Return whether a job before the row that could preempt all that it could has found none."""
+        score, left, in_turn = self._ranking.score[row], self._ranking.left[row], self._ranking.turn[row]
+        no_better = (score >= refusals.score[class_id]) & (left >= refusals.left[class_id]) & ~in_turn
+        excepted = refusals.held_only[class_id] & self._may_take_held(row)
+        return (no_better & ~excepted) | (in_turn & refusals.in_turn[class_id])
 
-    def _passes(self, row: Any) -> Any:
-        """Return whether the row may have what is held or reserved; for one row, or for many."""
+    def _may_take_held(self, row: Any) -> Any:
+        """Return whether the row's job may have what is held or reserved."""
         return (self._now_us + self._bound[row] <= self.deadline_us) | self.hold_owners[row]
 
     def nothing_to_keep(self, class_id: int) -> None:
@@ -146,4 +135,4 @@ class _Refusals:
         #: The refusal holds only for jobs that may not use held or reserved devices.
         self.held_only: Bools = np.zeros(classes, dtype=bool)
         #: No job is left to preempt even for those whose turn it is.
-        self.turned: Bools = np.zeros(classes, dtype=bool)
+        self.in_turn: Bools = np.zeros(classes, dtype=bool)

@@ -99,25 +99,26 @@ def rank_jobs(state: SchedulerState, now_us: int, policy: Policy) -> Ranking:
     """Return the order of all jobs at this moment."""
     if policy.order is not Order.FAIR:
         return _plain(state, now_us, policy)
-    columns, found = state.table.columns, shares(state, now_us, policy)
+    columns, class_id = state.table.columns, state.table.class_id
+    found = shares(state, now_us, policy)
     age, waited, ran, left = state.table.at(now_us)
     left = _left(columns, ran, left, policy)
-    divisor, factor = _age_divisor(np.maximum(age / _DAY, 0)), found.factor[state.table.class_id]
+    divisor, factor = _age_divisor(np.maximum(age / _DAY, 0)), found.factor[class_id]
     score = left / divisor * factor
     level, several_priorities = _levels(columns[Column.PRIORITY], waited, policy)
-    untried, hold_score = score == 0, score
-    some_untried = bool(np.count_nonzero(untried))
-    if some_untried:
+    stays = ~state.classes.preemptible[class_id]
+    untried = score == 0
+    if np.count_nonzero(untried):
         expected = np.where(columns[Column.MOST] < np.inf, columns[Column.LEAST], UNTRIED_US)
         hold_score = np.where(untried, expected * factor / divisor, score)
-    key = hold_key = level + 1 - (1 - _OTHERS) * _DAY / (hold_score + _DAY)
-    stays = ~state.classes.preemptible[state.table.class_id]
-    if some_untried:
-        first = untried & ~(stays & ~state.classes.restartable[state.table.class_id]) if tries(policy) else untried
-        key = np.where(first, level + _OVERDUE * factor / (factor + 1), key)
+        hold_key = _key(level, hold_score)
+        tried_first = untried & ~(stays & ~state.classes.restartable[class_id]) if tries(policy) else untried
+        key = np.where(tried_first, level + _OVERDUE * factor / (factor + 1), hold_key)
+    else:
+        hold_score, key = score, (hold_key := _key(level, score))
     overdue = waited >= np.maximum(policy.longest_wait * _SECOND, PATIENCE * stays * left)
-    turn = np.zeros(len(overdue), dtype=bool)
     rows = _in_turn(state, overdue, now_us)
+    turn = np.zeros(len(overdue), dtype=bool)
     if len(rows):
         turn[rows] = True
         born = -columns[Column.AGE][rows]
@@ -125,6 +126,11 @@ def rank_jobs(state: SchedulerState, now_us: int, policy: Policy) -> Ranking:
         key[rows] = hold_key[rows] = level[rows] + _OVERDUE * (1 + born / (born + _DAY))
     left, turns = _infinite_if_pinned(left, state), len(rows) > 0
     return Ranking(key, level, score, left, overdue, turn, turns, several_priorities, found.worst, hold_score, hold_key)
+
+
+def _key(level: Floats, score: Floats) -> Floats:
+    """Return the keys of jobs by their scores: in each class behind the untried and the overdue in their turn."""
+    return level + 1 - (1 - _OTHERS) * _DAY / (score + _DAY)
 
 
 def order(state: SchedulerState, now_us: int, policy: Policy) -> list[JobId]:

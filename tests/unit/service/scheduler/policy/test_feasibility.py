@@ -36,7 +36,7 @@ TURN = (NOW // PERIOD_US + 1) * PERIOD_US
 class Unfiltered(FeasibilityFilter):
     """A filter that rules out only what a quota forbids: every other job is looked at."""
 
-    def of(self, rows: Ints) -> Bools:
+    def feasible(self, rows: Ints) -> Bools:
         found: Bools = self.open[self.class_id[rows]]
         return found
 
@@ -44,10 +44,10 @@ class Unfiltered(FeasibilityFilter):
         return True
 
     def may_preempt(self, row: int, class_id: int) -> bool:
-        return bool(self._might[row])
+        return bool(self._might_preempt[row])
 
     def may_hold(self, row: int, class_id: int) -> bool:
-        return bool(self._turn[row])
+        return bool(self._ranking.turn[row])
 
 
 def decided(
