@@ -7,7 +7,7 @@ from torchyard.api import NoteCode, SubmissionNote
 from torchyard.quantities import format_duration
 from torchyard.spec import JobSpec
 from torchyard.spec.policy import Order, Policy
-from torchyard.spec.restarts import restart_permission
+from torchyard.spec.restarts import RestartBan, restart_ban, restart_permission
 
 
 def may_start_over(spec: JobSpec) -> bool:
@@ -24,7 +24,7 @@ def trial_note(spec: JobSpec, policy: Policy, *, project_restarts: bool) -> Subm
         return None
     if spec.restartable is True and spec.preemptible is not False:
         return _stoppable_note(policy)
-    if why := _forbidden(spec, policy, project_restarts=project_restarts):
+    if why := _why_never(spec, policy, project_restarts=project_restarts):
         message = f"it is never put back to start over, as {why.words}"
         return SubmissionNote(code=NoteCode.NEVER_PUT_BACK, message=message, params=why.params)
     times = "once" if policy.restarts == 1 else f"{policy.restarts} times"
@@ -50,22 +50,24 @@ def _stoppable_note(policy: Policy) -> SubmissionNote:
     return SubmissionNote(code=NoteCode.STOPPABLE, message=message, params={"after": after})
 
 
-class _Forbidden(NamedTuple):
+class _WhyNever(NamedTuple):
     """Why a job is never put back, in words and as what they are made of."""
 
     words: str
     params: dict[str, str]
 
 
-def _forbidden(spec: JobSpec, policy: Policy, *, project_restarts: bool) -> _Forbidden | None:
+def _why_never(spec: JobSpec, policy: Policy, *, project_restarts: bool) -> _WhyNever | None:
     if not tries(policy):
         off = _off(policy)
-        return _Forbidden(f"the policy has {off}", {"by": "policy", "setting": off})
-    if spec.restartable == "auto" and spec.project in policy.no_restarts:
+        return _WhyNever(f"the policy has {off}", {"by": "policy", "setting": off})
+    permission = restart_permission(spec.model_dump(mode="json"))
+    ban = restart_ban(permission, spec.project, policy, project_restarts=project_restarts)
+    if ban is RestartBan.POLICY_FOR_PROJECT:
         words = f"the policy has project {spec.project} in no_restarts"
-        return _Forbidden(words, {"by": "list", "project": spec.project})
-    if spec.restartable == "auto" and not project_restarts:
-        return _Forbidden(f"project {spec.project} wants it", {"by": "project", "project": spec.project})
+        return _WhyNever(words, {"by": "list", "project": spec.project})
+    if ban is RestartBan.PROJECT:
+        return _WhyNever(f"project {spec.project} wants it", {"by": "project", "project": spec.project})
     return None
 
 

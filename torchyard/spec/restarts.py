@@ -7,7 +7,7 @@ and the policy may forbid what the spec has not asked for, and only so many tria
 """
 
 from collections.abc import Mapping
-from enum import IntEnum
+from enum import IntEnum, StrEnum, auto
 from typing import Any
 
 from torchyard.spec.command import Launcher
@@ -53,14 +53,37 @@ def restart_permission(spec: Mapping[str, Any]) -> RestartPermission:
     return RestartPermission.AUTO if plain else RestartPermission.NEVER
 
 
-def restarts_allowed(permission: RestartPermission, project: str, policy: Policy, *, project_restarts: bool) -> bool:
-    """Return whether spec, project and policy let a job be put back as long as it has trials left.
+class RestartBan(StrEnum):
+    """Origin of a ban on putting a job back."""
+
+    SPEC = auto()
+    #: The policy puts nobody back (`restarts: 0`), or none of the job's project that does not ask for it.
+    POLICY = auto()
+    POLICY_FOR_PROJECT = auto()
+    PROJECT = auto()
+
+
+def restart_ban(
+    permission: RestartPermission, project: str, policy: Policy, *, project_restarts: bool
+) -> RestartBan | None:
+    """Return who forbids that a job is put back as long as it has trials left; None if nobody does.
 
     `project_restarts`: its project lets jobs be put back that do not ask for it.
     """
-    forbidden = not project_restarts or project in policy.no_restarts
-    needed = RestartPermission.ASKED if forbidden else RestartPermission.AUTO
-    return permission >= needed and policy.restarts > 0
+    if permission is RestartPermission.NEVER:
+        return RestartBan.SPEC
+    if policy.restarts == 0:
+        return RestartBan.POLICY
+    if permission is RestartPermission.ASKED:
+        return None
+    if project in policy.no_restarts:
+        return RestartBan.POLICY_FOR_PROJECT
+    return None if project_restarts else RestartBan.PROJECT
+
+
+def restarts_allowed(permission: RestartPermission, project: str, policy: Policy, *, project_restarts: bool) -> bool:
+    """Return whether nobody forbids that a job is put back, as `restart_ban` has it."""
+    return restart_ban(permission, project, policy, project_restarts=project_restarts) is None
 
 
 def may_be_put_back(

@@ -33,6 +33,7 @@ def evaluate(
         with torch.no_grad():
             return _evaluated(strategy, dataset, recipe, poll)
     finally:
+        # As `eval`, it may do more than set modes, such as part weights that were merged.
         for module in modules:
             module.train()
         # A job's own model may hold layers that do not train, such as batch normalisation with fixed statistics.
