@@ -1,7 +1,7 @@
 """Why a node could not hold a job even if it were empty, in words and as parameters of a reason. Pure."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from service.scheduler.model.nodes import NodeInfo, ResourceRequest
@@ -59,11 +59,23 @@ def _lacking_slots(info: NodeInfo, resources: ResourceRequest) -> Lack | None:
         return Lack(words=words, params={"lack": "no-gpus"})
     suitable = sum(slot.suits(resources) for slot in info.slots)
     if resources.gpus > suitable:
+        if suitable < sum(slot.suits(replace(resources, gpus=1)) for slot in info.slots):
+            return _too_little("mig", _few_whole(suitable, resources.gpus))
         if resources.gpus > len(info.slots):
             return _too_little("slots", _few(info.unit, len(info.slots), resources.gpus), unit=info.unit)
         words = _few_of(info.unit, suitable, resources.gpus, wanted(resources))
         return _too_little("slots", words, unit=info.unit, **wanted_params(resources))
     return None
+
+
+def _few_whole(found: int, needed: int) -> TranslatableText:
+    return TranslatableText(
+        "few-whole-gpus",
+        "has {found} whole GPUs, the job needs {needed}: of MIG instances a job gets one on a node, since CUDA shows a "
+        "process no more",
+        found=found,
+        needed=needed,
+    )
 
 
 def _few(unit: str, found: int, needed: int) -> TranslatableText:

@@ -38,7 +38,7 @@ class ResourceRequest:
     @property
     def any_slot(self) -> bool:
         """Return whether the job can use every slot of a node."""
-        return not (self.gpu_memory_min or self.gpu_type or self.gpu_share or self.gpus_alone)
+        return self.gpus == 1 and not (self.gpu_memory_min or self.gpu_type or self.gpu_share or self.gpus_alone)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -92,6 +92,8 @@ class Slot:
 
     def suits(self, resources: ResourceRequest) -> bool:
         """Return whether the slot has the type and memory that the job asks for, free or not."""
+        if resources.gpus > 1 and self.uuid.startswith("MIG-"):
+            return False  # CUDA shows a process no more than one
         if resources.gpu_type and resources.gpu_type.lower() not in self.name.lower():
             return False
         if resources.gpus_alone and self.kind != "gpu":

@@ -22,6 +22,7 @@ const LACKS: Readonly<Record<string, (params: Lacking) => string>> = {
   network: ({ node }) => t`node ${node} cannot give a job a network of its own: its worker is not root, or too old, or the kernel refuses`,
   "no-gpus": withoutGpus,
   slots,
+  mig: ({ node, found, needed }) => t`node ${node} has ${found} whole GPUs, the job needs ${needed}: of MIG instances a job gets one on a node, since CUDA shows a process no more`,
   cpus: ({ node, found, needed }) => t`node ${node} has ${found} CPU cores, the job needs ${needed}`,
   memory: ({ node, found, needed }) => t`node ${node} has ${found} of memory, the job needs ${needed}`,
   nodes: ({ found, needed }) => t`the job needs ${needed} nodes of one sort, and at most ${found} of one could hold a part of it`,

@@ -60,6 +60,8 @@ it("knows every kind of reason that the service has", () => {
 });
 
 it("tells why no node could ever hold a job, and whose jobs a node runs not", () => {
+  expect(words("never-fits", { node: "vm", lack: "mig", found: 0, needed: 2 }))
+    .toContain("has 0 whole GPUs, the job needs 2: of MIG instances");
   expect(words("never-fits", { node: "vm", lack: "slots", found: 1, needed: 2, unit: "gpu" }))
     .toBe("node vm has 1 GPUs, the job needs 2");
   expect(words("never-fits", { node: "vm", lack: "slots", found: 0, needed: 2, unit: "gpu", type: "H100", memory: "" }))

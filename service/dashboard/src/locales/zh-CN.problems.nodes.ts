@@ -12,6 +12,7 @@ export const fit = {
   "few-cores": "有 {found} 个 CPU 核，作业需要 {needed} 个",
   "few-gpus": "有 {found} 个 GPU，作业需要 {needed} 个",
   "few-gpus-of": "有 {found} 个 GPU（{sort}），作业需要 {needed} 个",
+  "few-whole-gpus": "有 {found} 个完整的 GPU，作业需要 {needed} 个：MIG 实例在每个节点上一个作业只能得到一个，因为 CUDA 只让一个进程看到一个",
   "few-slots": "有 {found} 个 CPU 槽位，作业需要 {needed} 个",
   "few-slots-of": "有 {found} 个 CPU 槽位（{sort}），作业需要 {needed} 个",
   "little-memory": "有 {found} 内存，作业需要 {needed}",

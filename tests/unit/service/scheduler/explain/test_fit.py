@@ -1,6 +1,6 @@
 from service.scheduler.explain.fit import never_fits
-from service.scheduler.model.nodes import ClosedReason, ResourceRequest
-from tests.unit.service.scheduler.worlds import GIB, node_info
+from service.scheduler.model.nodes import ClosedReason, ResourceRequest, Slot
+from tests.unit.service.scheduler.worlds import GIB, node_info, slot
 
 
 def test_what_never_fits_says_why_for_each_node() -> None:
@@ -23,6 +23,17 @@ def test_what_never_fits_says_why_for_each_node() -> None:
         (ResourceRequest(gpus=1, memory=512 * GIB), "has 256.0 GiB of memory, the job needs 512.0 GiB"),
     ):
         assert never_fits(resources, infos[:1]) == [f"node a {lack}"]
+
+
+def test_a_job_of_several_gpus_never_fits_on_mig_instances() -> None:
+    half = [Slot(uuid=f"MIG-{index}", index=1000 + index, memory=40 * GIB) for index in range(2)]
+    mixed = node_info("a", slots=(slot(0), *half))
+    assert never_fits(ResourceRequest(gpus=1), [mixed]) == []
+    why = "the job needs 2: of MIG instances a job gets one on a node, since CUDA shows a process no more"
+    assert never_fits(ResourceRequest(gpus=2), [mixed]) == [f"node a has 1 whole GPUs, {why}"]
+    assert never_fits(ResourceRequest(gpus=2, gpu_memory_min=60 * GIB), [mixed]) == [
+        "node a has 1 GPUs with at least 60.0 GiB, the job needs 2"
+    ]
 
 
 def test_too_few_nodes_never_fit() -> None:

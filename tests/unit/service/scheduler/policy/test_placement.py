@@ -60,6 +60,14 @@ def test_a_node_that_runs_none_of_the_owners_jobs_is_left_to_others() -> None:
     ], "what would be in the way with an account, too"
 
 
+def test_a_job_gets_one_mig_instance_and_never_several() -> None:
+    parts = tuple(Slot(uuid=f"MIG-{index}", index=1000 + index, memory=20 * GIB) for index in range(4))
+    world = state(node_info(slots=parts), job(1, gpus=2), job(2), job(3, nodes=2, gpu_share=GIB), job(4))
+    assert started(world) == {"j2": "MIG-0", "j4": "MIG-1"}
+    whole = node_info(slots=(*parts, slot(0), slot(1)))
+    assert started(state(whole, job(1, gpus=2), job(2))) == {"j1": "a0 a1", "j2": "MIG-0"}
+
+
 def test_unusable_gpus_are_left_out() -> None:
     slots = (slot(0, unusable="stuck"), slot(1))
     assert started(state(node_info(slots=slots), job(1), job(2))) == {"j1": "a1"}
