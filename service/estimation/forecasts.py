@@ -67,7 +67,8 @@ class Estimator:
         self._lock = threading.RLock()
         self._history = History()
         self._calibration = ForecastCalibration()
-        self._newest_us: int | None = None
+        #: Up to when ended forecasts were read.
+        self._read_us: int | None = None
         self._overlap = Overlap(OVERLAP_US, REFRESH_US)
         self._seen: dict[tuple[str, str], int] = {}
         self._next_us = 0
@@ -159,10 +160,12 @@ class Estimator:
         if 0 < self._next_us - now <= REFRESH_US:
             return
         self._next_us = now + REFRESH_US
-        if self._newest_us is None:
+        if self._read_us is not None and now < self._read_us - OVERLAP_US:  # the clock was set back
+            self._forget()
+        if self._read_us is None:
             found = tx.execute(_ENDED)
         else:
-            found = tx.execute(_ENDED_SINCE, {"since_us": self._newest_us - self._overlap.back_us(now)})
+            found = tx.execute(_ENDED_SINCE, {"since_us": self._read_us - self._overlap.back_us(now)})
         rows = EndedForecast.all(found)
         unreadable = [row for row in reversed(rows) if not self._learn(row)]
         if unreadable:
@@ -171,9 +174,14 @@ class Estimator:
                 "%d stored forecasts cannot be read and are left out, the first: %s", len(unreadable), example
             )
         if rows:
-            self._newest_us = newest = rows[0].ended_us
+            self._read_us = read_us = min(rows[0].ended_us, now)
             self._seen |= {(row.job_id, row.source): row.ended_us for row in rows}
-            self._seen = {key: ended_us for key, ended_us in self._seen.items() if ended_us > newest - OVERLAP_US}
+            self._seen = {key: ended_us for key, ended_us in self._seen.items() if ended_us > read_us - OVERLAP_US}
+
+    def _forget(self) -> None:
+        """Forget what was learnt, to read it again with all that seems to end in the future: that is known then."""
+        self._history, self._calibration = History(), ForecastCalibration()
+        self._read_us, self._seen = None, {}
 
     def _learn(self, row: EndedForecast) -> bool:
         """Learn from the row; False, and nothing is learnt, if it cannot be read."""

@@ -191,6 +191,23 @@ def test_only_what_is_new_is_read(db: Database) -> None:
     assert later.p50_us == 4 * MINUTE
 
 
+def test_after_the_clock_was_set_back_what_ends_is_learnt_once(db: Database) -> None:
+    box.add_people(db)
+    box.add_node(db)
+    estimator = Estimator()
+    for took_us in (120 * MINUTE, 121 * MINUTE, 10 * MINUTE, 12 * MINUTE, 14 * MINUTE):
+        succeeded(db, estimator, began(db, estimator), took_us)
+        with db.read() as tx:
+            estimator.accuracy(tx, NOW + took_us + SECOND)
+    waiting = box.add_job(db)
+    for now in (NOW + 15 * MINUTE, NOW + 16 * MINUTE, NOW + 122 * MINUTE, NOW + 124 * MINUTE):
+        found = remaining(db, estimator, waiting, now)
+        assert found is not None
+        assert found == remaining(db, Estimator(), waiting, now)
+        with db.read() as tx:
+            assert estimator.accuracy(tx, now) == Estimator().accuracy(tx, now)
+
+
 def test_rows_that_cannot_be_read_are_left_out(db: Database, caplog: pytest.LogCaptureFixture) -> None:
     box.add_people(db)
     box.add_node(db)
@@ -205,8 +222,9 @@ def test_rows_that_cannot_be_read_are_left_out(db: Database, caplog: pytest.LogC
     waiting = box.add_job(db)
     caplog.clear()
     other = Estimator()
-    for later in (0, forecasts.REFRESH_US):
-        found = remaining(db, other, waiting, NOW + 40 * MINUTE + later)
+    for now in (NOW + 20 * MINUTE, NOW + 40 * MINUTE):  # at first they seem to end in the future
+        remaining(db, other, waiting, now)
+        found = remaining(db, other, waiting, now + forecasts.REFRESH_US)
         assert found is not None
         assert found.p50_us == 8 * MINUTE
     (told,) = [each.getMessage() for each in caplog.records if each.name == "service.estimation.forecasts"]
