@@ -33,7 +33,7 @@ def register(app: typer.Typer) -> None:
 def checkpoints(job: common.JobRef, json: common.Json = False) -> None:
     """List a job's checkpoints."""
     with common.connect() as client:
-        found = client.checkpoints(job)
+        found, now = client.checkpoints(job), client.now()
     if json:
         common.print_json(found)
         return
@@ -41,13 +41,13 @@ def checkpoints(job: common.JobRef, json: common.Json = False) -> None:
         common.note("no checkpoints yet: `yard checkpoint JOB` asks a running job for one")
         return
 
-    from torchyard.cli.format import ago, latest, now
+    from torchyard.cli.format import ago, latest
     from torchyard.quantities import format_size
 
     with common.table("STEP", "STATE", "SIZE", "AGE", "METRICS", "", "ID") as table:
         for each in found:
             marks = " ".join(word for word, is_so in (("best", each.best), ("pinned", each.pinned)) if is_so)
-            age, told = ago(each.created_at, now()), latest(each.metrics)
+            age, told = ago(each.created_at, now), latest(each.metrics)
             table.add_row(f"{each.step:,}", each.state, format_size(each.size), age, told, marks, each.id)
 
 

@@ -1,10 +1,15 @@
 """``audit``: what people have changed, and what was refused."""
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from torchyard.cli import common
+from torchyard.cli import common, moments
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from torchyard.client.client import Client
 
 
 def register(app: typer.Typer) -> None:
@@ -23,8 +28,9 @@ def audit(
     json: common.Json = False,
 ) -> None:
     """Show who has changed what, and what was refused, the newest first (administrators)."""
-    which = _filters(user, action, since, until, refused=refused)
     with common.connect() as client:
+        span = {"since": _past(client, "--since", since), "until": _past(client, "--until", until)}
+        which: dict[str, Any] = {"user": user, "action": action, "refused": refused, **span}
         if csv:
             common.line(client.audit_csv(**which), end="")
             return
@@ -40,18 +46,5 @@ def audit(
             table.add_row(at, entry.user, entry.address or "", entry.action, entry.subject, result + times)
 
 
-def _filters(
-    user: str | None, action: str | None, since: str | None, until: str | None, *, refused: bool | None
-) -> dict[str, Any]:
-    from datetime import UTC, datetime
-
-    from torchyard.cli import moments
-
-    now = datetime.now(UTC)
-    return {
-        "user": user,
-        "action": action,
-        "since": None if since is None else moments.past("--since", since, now),
-        "until": None if until is None else moments.past("--until", until, now),
-        "refused": refused,
-    }
+def _past(client: "Client", option: str, text: str | None) -> "datetime | None":
+    return None if text is None else moments.past(option, text, common.service_now(client))

@@ -46,12 +46,14 @@ def discard(
             raise TorchYardError("--code goes alone: it takes what all your discarded jobs ran, and no other files")
         _discard_code(yes=yes, json=json)
     else:
-        found = _found(refs or [], older_than, user, everybody=everybody)
-        _discard(found, yes=yes, json=json)
+        found, now = _found(refs or [], older_than, user, everybody=everybody)
+        _discard(found, now, yes=yes, json=json)
 
 
-def _found(refs: list[str], older_than: str | None, user: str | None, *, everybody: bool) -> "list[Job]":
-    """The jobs that are named, or those that are old enough."""
+def _found(
+    refs: list[str], older_than: str | None, user: str | None, *, everybody: bool
+) -> "tuple[list[Job], datetime]":
+    """The jobs that are named, or those that are old enough; and the time."""
     from torchyard.exceptions import TorchYardError
 
     if (older_than is None) == (not refs):
@@ -60,16 +62,18 @@ def _found(refs: list[str], older_than: str | None, user: str | None, *, everybo
         raise TorchYardError("--user and --everybody go with --older-than: jobs that are named are these jobs")
     with common.connect() as client:
         if older_than is None:
-            return [client.job(ref) for ref in refs]
-        return _old(client, older_than, None if everybody else user or client.settings().user.name)
+            found = [client.job(ref) for ref in refs]
+        else:
+            found = _old(client, older_than, None if everybody else user or client.settings().user.name)
+        return found, client.now()
 
 
-def _discard(found: "list[Job]", *, yes: bool, json: bool) -> None:
+def _discard(found: "list[Job]", now: datetime, *, yes: bool, json: bool) -> None:
     if not found and json:
         common.print_json([])
     elif not found:
         common.note("no such jobs")
-    elif yes or _asked(found):
+    elif yes or _asked(found, now):
         with common.connect() as client:
             _tell(client.prune_snapshots())
         jobs.act([job.id for job in found], json, lambda client, job: client.discard(job))
@@ -121,14 +125,14 @@ def worth_discarding(jobs: "Iterable[Job]", before: datetime) -> "list[Job]":
     ]
 
 
-def _asked(found: "list[Job]") -> bool:
+def _asked(found: "list[Job]", now: datetime) -> bool:
     from torchyard.cli import format as shown
     from torchyard.exceptions import TorchYardError
     from torchyard.quantities import format_size
 
     with common.table("JOB", "NAME", "USER", "STATE", "ENDED", "FILES") as table:
         for job in found:
-            ended, size = shown.ago(job.ended_at, shown.now()), format_size(job.storage.total)
+            ended, size = shown.ago(job.ended_at, now), format_size(job.storage.total)
             table.add_row(str(job.number), job.name, job.user, shown.state(job), ended, size)
     total = format_size(sum(job.storage.total for job in found))
     if not sys.stdin.isatty():

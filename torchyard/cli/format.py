@@ -37,11 +37,6 @@ STYLES = {
 }
 
 
-def now() -> datetime:
-    """The wall clock."""
-    return datetime.now(UTC)
-
-
 def message(text: str) -> str:
     """A sentence of the service, with its times on the local clock."""
     return _IN_MESSAGE.sub(lambda found: _local(found.group()), text)

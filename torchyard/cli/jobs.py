@@ -122,7 +122,7 @@ def show(
         return
     _print_facts(found, attempts, client.now())
     _print_attempts(attempts)
-    _print_events(events)
+    _print_events(events, client.now())
     print_error(found)
 
 
@@ -200,13 +200,11 @@ def _print_attempts(attempts: "list[Attempt]") -> None:
             table.add_row(str(each.number), each.state.value, nodes, resumed, ended)
 
 
-def _print_events(events: "Iterable[Event]") -> None:
+def _print_events(events: "Iterable[Event]", now: "datetime") -> None:
     """Print what happened, with the date unless all of it was today."""
-    from datetime import datetime
-
     told = list(events)
     days = {event.at.astimezone().date() for event in told}
-    form = "%H:%M:%S" if days <= {datetime.now().astimezone().date()} else "%Y-%m-%d %H:%M:%S"
+    form = "%H:%M:%S" if days <= {now.astimezone().date()} else "%Y-%m-%d %H:%M:%S"
     for event in told:
         actor = f" ({event.actor})" if event.actor else ""
         at = event.at.astimezone().strftime(form)

@@ -25,14 +25,13 @@ def register(app: typer.Typer) -> None:
 def pause(message: Message = "", json: common.Json = False) -> None:
     """Let no job start, until `yard resume`; those that run go on. Restarts change nothing of it."""
     with common.connect() as client:
-        _tell(client.pause(message), json)
+        _tell(client, client.pause(message), json)
 
 
 def resume(json: common.Json = False) -> None:
     """Let jobs start again after `yard pause`."""
     with common.connect() as client:
-        found = client.resume_queue()
-    _tell(found, json, otherwise="jobs may start")
+        _tell(client, client.resume_queue(), json, otherwise="jobs may start")
 
 
 def announce(
@@ -50,15 +49,15 @@ def announce(
 
     if (clear and message is not None) or (until is not None and message is None):
         raise typer.BadParameter("give a message (with --until, if you like), or --clear")
-    ends = None if until is None else moments.future("--until", until, datetime.now().astimezone())
     with common.connect() as client:
+        ends = None if until is None else moments.future("--until", until, common.service_now(client))
         if message is not None:
             found = client.announce(common.checked(NewAnnouncement, {"message": message, "until": ends}))
         elif clear:
             found = client.withdraw_announcement()
         else:
             found = client.notices()
-    _tell(found, json, otherwise="nothing is announced")
+        _tell(client, found, json, otherwise="nothing is announced")
 
 
 def show(client: "Client") -> None:
@@ -69,35 +68,34 @@ def show(client: "Client") -> None:
         found = client.notices()
     except NotFoundError:
         return
-    for line in lines(found):
+    for line in lines(found, client.now()):
         common.warn(line)
 
 
-def lines(found: "Notices") -> "Iterator[str]":
+def lines(found: "Notices", now: datetime) -> "Iterator[str]":
     """Yield the notices, one line each."""
     from torchyard.cli import format as shown
 
     if found.pause is not None:
         why = f": {found.pause.message}" if found.pause.message else ""
-        since = shown.ago(found.pause.since, shown.now())
+        since = shown.ago(found.pause.since, now)
         yield f"the queue is paused by {found.pause.user} ({since}){why}; running jobs go on"
     if found.announcement is not None:
         until = found.announcement.until
-        ends = f" (until {_when(until)})" if until is not None else ""
+        ends = f" (until {_when(until, now)})" if until is not None else ""
         yield f"{found.announcement.user} announces: {found.announcement.message}{ends}"
 
 
-def _when(at: datetime) -> str:
+def _when(at: datetime, now: datetime) -> str:
     here = at.astimezone()
-    soon = here - datetime.now().astimezone() < timedelta(days=1)
-    return f"{here:%H:%M}" if soon else f"{here:%Y-%m-%d %H:%M}"
+    return f"{here:%H:%M}" if at - now < timedelta(days=1) else f"{here:%Y-%m-%d %H:%M}"
 
 
-def _tell(found: "Notices", json: bool, otherwise: str = "") -> None:
+def _tell(client: "Client", found: "Notices", json: bool, otherwise: str = "") -> None:
     if json:
         common.print_json(found)
         return
-    told = list(lines(found))
+    told = list(lines(found, client.now()))
     for line in told:
         common.line(line)
     if not told:

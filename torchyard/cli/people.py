@@ -85,17 +85,17 @@ def ls(
 ) -> None:
     """List tokens, without their secrets."""
     with common.connect() as client:
-        found = client.tokens(everybody=everybody)
+        found, now = client.tokens(everybody=everybody), client.now()
     if json:
         common.print_json(found)
         return
 
-    from torchyard.cli.format import ago, now
+    from torchyard.cli.format import ago
 
     with common.table("ID", "NAME", "USER", "SCOPES", "NODE", "USED", "EXPIRES") as table:
         for token in found:
             expires = token.expires_at.isoformat(timespec="minutes") if token.expires_at else "never"
-            used = ago(token.last_used_at, now())
+            used = ago(token.last_used_at, now)
             table.add_row(token.id, token.name, token.user, " ".join(token.scopes), token.node or "", used, expires)
 
 

@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import update
 
 from service.artifacts.housekeeping import DAY_US
-from service.db.models import Job, LogStream, LogTime, Node, Snapshot
+from service.db.models import Checkpoint, Job, LogStream, LogTime, Node, Snapshot
 from tests.support import box, disks, plane, scripted
 from tests.support.live import Live
 from tests.support.plane import Plane
@@ -546,13 +546,20 @@ def test_everybody_is_told_what_administrators_have_to_say(
 def test_times_are_those_of_the_services_clock(
     yard: Callable[..., Done], data_plane: Plane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def note_clock(connection: Connection, _answer: object) -> None:
-        connection._ahead = timedelta(hours=3)
-
-    monkeypatch.setattr(Connection, "_note_clock", note_clock)
+    monkeypatch.setattr(Connection, "now", lambda _connection: datetime.now(UTC) + timedelta(hours=3))
     with data_plane.ctx.db.write() as tx:
         tx.execute(update(Node).values(last_seen_us=data_plane.ctx.now_us()))
     assert "seen 3h" in yard("nodes").out
     yard("users", "add", "ada")
     made = yard("reserve", "course", "--user", "ada", "--node", "elsewhere", "--for", "1h", "--json").json
     assert datetime.fromisoformat(made["ends_at"]) - datetime.fromisoformat(made["starts_at"]) > timedelta(hours=3.9)
+    seeded = data_plane.job()
+    data_plane.checkpoint(seeded, 10, {"state.pt": b"state"})
+    with data_plane.ctx.db.write() as tx:
+        tx.execute(update(Checkpoint).values(created_us=data_plane.ctx.now_us()))
+    assert "3h ago" in yard("checkpoints", seeded.job).out
+    assert "3h ago" in yard("token", "ls", "--all").out
+    assert "(3h ago): a fan" in yard("pause", "a fan").out
+    assert len(yard("audit", "--until", "2h").out.splitlines()) > 1
+    until = yard("announce", "a fan", "--until", "2h", "--json").json["announcement"]["until"]
+    assert datetime.fromisoformat(until) - datetime.now(UTC) > timedelta(hours=4.9)
