@@ -1,5 +1,6 @@
 """Reasons that lie in the nodes: what they lack, and who gets what is free; a function for each obstacle. Pure."""
 
+import math
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
@@ -53,11 +54,12 @@ def gain_restarts(jobs: Iterable[Running]) -> bool:
 
 def closed(given: ReasonInputs, blocker: Blocker) -> Reason:
     assert blocker.closed is not None
-    until = _open_at(given, blocker)
-    if until is not None:
-        message = f"node {blocker.node} takes no new jobs before its maintenance ends at {times.words(until)}"
-        params = {"node": blocker.node, "until": times.words(until)}
-        return Reason(code=blocker.closed.value, message=message, until=until, params=params)
+    opens_us = _opens_us(given, blocker)
+    if opens_us != math.inf:
+        end = times.words(times.moment(int(opens_us)))
+        message = f"node {blocker.node} takes no new jobs before its maintenance ends at {end}"
+        params = {"node": blocker.node, "until": end}
+        return Reason(code=blocker.closed.value, message=message, until=minute(opens_us), params=params)
     info = given.state.nodes[blocker.node or ""]
     if info.low_disk is not None:
         free, floor = info.low_disk
@@ -85,12 +87,11 @@ def account(given: ReasonInputs, blocker: Blocker) -> Reason:
     return known or Reason(code="account", message=f"node {node} runs no jobs of this user", params={"node": node})
 
 
-def _open_at(given: ReasonInputs, blocker: Blocker) -> datetime | None:
-    """Return the end of the maintenance that a node drains for; None if it does not drain for one."""
+def _opens_us(given: ReasonInputs, blocker: Blocker) -> float:
+    """Return the end of the maintenance that a node drains for; infinite if it does not drain for one."""
     if blocker.closed is not ClosedReason.DRAINING:
-        return None
-    at_us = takes_jobs_us(given.state, given.state.nodes[blocker.node or ""])
-    return moment(max(at_us, given.now_us))
+        return math.inf
+    return max(takes_jobs_us(given.state, given.state.nodes[blocker.node or ""]), given.now_us)
 
 
 def unusable(given: ReasonInputs, blocker: Blocker) -> Reason:
@@ -208,7 +209,7 @@ def _behind(given: ReasonInputs, blocker: Blocker, words: str) -> Reason:
 def reservation_words(found: ReservationInfo) -> tuple[str, str, str]:
     """Return what a reservation does with its devices, its begin and its end, in words."""
     what = "out of use for maintenance" if found.maintenance else "reserved"
-    return what, times.words(minute(found.starts_us)), times.words(minute(found.ends_us))
+    return what, times.words(times.moment(found.starts_us)), times.words(times.moment(found.ends_us))
 
 
 def reserved(given: ReasonInputs, blocker: Blocker) -> Reason:

@@ -67,7 +67,8 @@ def test_a_node_that_drains() -> None:
 
 
 def test_a_reservation_is_told_with_its_begin_which_may_be_to_come() -> None:
-    coming = ReservationInfo(id="res", name="demo", starts_us=NOW + HOUR, ends_us=NOW + 2 * HOUR, gpus=1)
+    begin = NOW + HOUR + 30_000_000  # late in the minute that is told
+    coming = ReservationInfo(id="res", name="demo", starts_us=begin, ends_us=begin + HOUR, gpus=1)
     world = state(node_info(gpus=1), coming)
     reserved = NodeIdleDevices(node="a", uuids=("a0",), reason=IdleReason.RESERVED, reservation="res")
     assert idle_words.tell(world, NAMES, reserved).message == (
