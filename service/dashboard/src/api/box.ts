@@ -1,5 +1,6 @@
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 
+import { refresh } from "./changes";
 import { client, unwrap } from "./client";
 import { POLL_MS, useInterval } from "./live";
 import { useFollow } from "./stream";
@@ -62,7 +63,7 @@ export function useDrain() {
       const params = { path: { name }, query: { stop_jobs: stopJobs } };
       return unwrap(client.POST("/api/v1/nodes/{name}/drain", { params, body: { message } }));
     },
-    onSettled: () => cache.invalidateQueries({ queryKey: ["nodes"] }),
+    onSettled: refresh(cache, ["nodes"]),
   });
 }
 
@@ -71,6 +72,6 @@ export function useResume() {
   const cache = useQueryClient();
   return useMutation({
     mutationFn: (name: string) => unwrap(client.POST("/api/v1/nodes/{name}/resume", { params: { path: { name } } })),
-    onSettled: () => cache.invalidateQueries({ queryKey: ["nodes"] }),
+    onSettled: refresh(cache, ["nodes"]),
   });
 }

@@ -8,6 +8,7 @@ import type { AskedCheckpoint } from "../lib/checkpoints";
 import type { Edits } from "../lib/edits";
 import { mergeSeries } from "../lib/series";
 import { isFinal } from "../lib/states";
+import { refresh } from "./changes";
 import { client, unwrap } from "./client";
 import { POLL_MS, TELEMETRY_MS, useInterval } from "./live";
 import { useFollow } from "./stream";
@@ -228,10 +229,7 @@ function useChange<Input, Output>(change: (input: Input) => Promise<Output>) {
   const cache = useQueryClient();
   return useMutation({
     mutationFn: change,
-    onSettled: () => Promise.all([
-      cache.invalidateQueries({ queryKey: ["job"] }),
-      cache.invalidateQueries({ queryKey: ["jobs"] }),
-    ]),
+    onSettled: refresh(cache, ["job", "jobs"]),
   });
 }
 

@@ -1,5 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 
+import { refresh } from "./changes";
 import { client, unwrap } from "./client";
 import { SETTINGS_KEY } from "./session";
 import type { NewProject, NewUser, ProjectChanges, Role, TokenRequest, UserChanges } from "./types";
@@ -34,12 +35,11 @@ export function useSecrets() {
  */
 function useChange<Input, Output>(change: (input: Input) => Promise<Output>, name?: string) {
   const cache = useQueryClient();
-  const touched = ["users", "projects", "tokens", "secrets", "sharing", ...SETTINGS_KEY];
   return useMutation({
     mutationFn: change,
     ...(name !== undefined && { scope: { id: name } }),
     gcTime: 0,
-    onSettled: () => Promise.all(touched.map((name) => cache.invalidateQueries({ queryKey: [name] }))),
+    onSettled: refresh(cache, ["users", "projects", "tokens", "secrets", "sharing", ...SETTINGS_KEY]),
   });
 }
 

@@ -1,5 +1,6 @@
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 
+import { refresh } from "./changes";
 import { client, unwrap } from "./client";
 import type { NewReservation, Policy, QuotaValues, WhatIf } from "./types";
 
@@ -70,9 +71,7 @@ function useChange<Input, Output>(change: (input: Input) => Promise<Output>) {
   const cache = useQueryClient();
   return useMutation({
     mutationFn: change,
-    onSettled: () => Promise.all(["sharing", "queue", "nodes"].map((name) => (
-      cache.invalidateQueries({ queryKey: [name] })
-    ))),
+    onSettled: refresh(cache, ["sharing", "queue", "nodes"]),
   });
 }
 

@@ -3,6 +3,7 @@ import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tansta
 import type { Complaint } from "../lib/specForm";
 import { type Spec } from "../lib/specText";
 import type { Schemas } from "../lib/schema";
+import { refresh } from "./changes";
 import { ApiError, client, fetchText, unwrap } from "./client";
 import { type Again, postRerun } from "./jobs";
 import type { DryRun, Group, Job, JobSpec } from "./types";
@@ -73,6 +74,6 @@ export function useSubmit() {
   const cache = useQueryClient();
   return useMutation({
     mutationFn: (draft: Draft) => post(draft, false) as Promise<Job | Group>,
-    onSettled: () => cache.invalidateQueries({ queryKey: ["jobs"] }),
+    onSettled: refresh(cache, ["jobs"]),
   });
 }

@@ -1,6 +1,7 @@
 import { keepPreviousData, useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo } from "react";
 
+import { refresh } from "./changes";
 import { client, unwrap } from "./client";
 import { POLL_MS, useInterval } from "./live";
 import { useFollow } from "./stream";
@@ -68,9 +69,6 @@ export function useSweepChange() {
   const cache = useQueryClient();
   return useMutation({
     mutationFn: ({ id, change }: { id: string; change: keyof typeof CHANGES }) => CHANGES[change](id),
-    onSettled: () => Promise.all([
-      cache.invalidateQueries({ queryKey: ["sweep"] }),
-      cache.invalidateQueries({ queryKey: ["jobs"] }),
-    ]),
+    onSettled: refresh(cache, ["sweep", "jobs"]),
   });
 }

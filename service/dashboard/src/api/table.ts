@@ -5,6 +5,7 @@ import { forEach } from "../lib/bulk";
 import type { JobFilters } from "../lib/jobQuery";
 import type { Grouping } from "../lib/search";
 import { behind, type End, identityOf, MOST, type Section, withFollowing } from "../lib/sections";
+import { refresh } from "./changes";
 import { client, explain, unwrap } from "./client";
 import { rerun } from "./jobs";
 import { POLL_MS, useInterval } from "./live";
@@ -159,6 +160,6 @@ export function useBulk() {
     mutationFn: ({ jobs, act }: { jobs: readonly Job[]; act: (job: Job) => Promise<Job> }) => (
       forEach(jobs, act, explain)
     ),
-    onSettled: () => Promise.all(["job", "jobs", "facets"].map((kind) => cache.invalidateQueries({ queryKey: [kind] }))),
+    onSettled: refresh(cache, ["job", "jobs", "facets"]),
   });
 }
