@@ -16,6 +16,7 @@ from service.identity.callers import Caller, Tokens
 from service.infra.times import moment
 from torchyard import api
 from torchyard.api import Role
+from torchyard.api.problems import Sentence
 from torchyard.api.sharing import UserChanges
 from torchyard.ids import new_id
 from torchyard.translatable import TranslatableText
@@ -26,6 +27,7 @@ Made = TypeVar("Made")
 def _user(record: UserRecord, warnings: unix_accounts.AccountWarnings) -> api.User:
     active = record.deactivated_us is None
     account = unix_accounts.UserAccount(record.id, record.name, record.unix_user, record.deactivated_us)
+    warning = warnings.warning(account) if active else None
     return api.User(
         id=record.id,
         name=record.name,
@@ -35,7 +37,8 @@ def _user(record: UserRecord, warnings: unix_accounts.AccountWarnings) -> api.Us
         unix_user=record.unix_user,
         created_at=moment(record.created_us),
         active=active,
-        warning=warnings.warning(account) if active else None,
+        warning=warning,
+        warning_sentence=None if warning is None else Sentence(message=warning),
     )
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, ConfigDict, Field
 
 from torchyard.api.base import Resource, Text
+from torchyard.api.problems import Sentence
 from torchyard.control_characters import check_name
 from torchyard.quantities import Duration
 from torchyard.spec.base import NAME
@@ -36,6 +37,8 @@ class User(Resource):
     """Whether they may sign in; if not, all tokens have ended, while jobs and usage stay."""
     warning: str | None = None
     """Why nodes would not run this user's jobs, with the mend."""
+    warning_sentence: Sentence | None = None
+    """`warning`, with what it is made of; null: there is none, or the service is older."""
     role: Role = "member"
     """What they may do where no project says otherwise; `admin` is true of administrators."""
     project: str | None = None

@@ -1,14 +1,27 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 
+import { inLanguage } from "../lib/refusals";
 import { refresh } from "./changes";
 import { client, unwrap } from "./client";
 import { SETTINGS_KEY } from "./session";
-import type { NewProject, NewUser, ProjectChanges, Role, TokenRequest, UserChanges } from "./types";
+import type { NewProject, NewUser, ProjectChanges, Role, TokenRequest, User, UserChanges } from "./types";
 
 const LIVE_MS = 30_000;
 
 export function useUsers() {
-  return useQuery({ queryKey: ["users"], queryFn: () => unwrap(client.GET("/api/v1/users")), refetchInterval: LIVE_MS });
+  return useQuery({ queryKey: ["users"], queryFn: fetchUsers, refetchInterval: LIVE_MS });
+}
+
+async function fetchUsers(): Promise<User[]> {
+  return await Promise.all((await unwrap(client.GET("/api/v1/users"))).map(translated));
+}
+
+/** A user whose warning is in the language that was chosen. */
+export async function translated(user: User): Promise<User> {
+  const { warning_sentence: sentence } = user;
+  if (sentence == null) return user;
+  const { detail } = await inLanguage({ ...sentence, detail: sentence.message }) as { detail: string };
+  return { ...user, warning: detail };
 }
 
 export function useProjects() {

@@ -68,7 +68,10 @@ def test_what_no_node_would_run_is_refused_with_the_mend(db: Database) -> None:
     told = "the UNIX account ghost of ada does not exist on node root, or may not enter the attempts there: an"
     assert str(refusal(db)).startswith(f"never-fits, user: user: {told}")
     with db.read() as tx:
-        assert "names another with `yard users set ada --unix-user ACCOUNT`" in str(users.by_name(tx, "ada").warning)
+        ada = users.by_name(tx, "ada")
+    assert "names another with `yard users set ada --unix-user ACCOUNT`" in str(ada.warning)
+    assert ada.warning_sentence is not None
+    assert (ada.warning_sentence.message, ada.warning_sentence.code) == (ada.warning, "account-absent")
     account(db, "root")
     say(db, "root", {"root": False})
     assert "jobs of ada would run as root on node root, which its worker refuses: an administrator names" in str(
