@@ -7,7 +7,7 @@ import "./styles/tables.css";
 import "./styles/palette.css";
 
 import { I18nProvider } from "@lingui/react";
-import { MutationCache, QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { MutationCache, notifyManager, QueryCache, QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
@@ -23,6 +23,9 @@ import { router } from "./router";
 function onError(error: unknown): void {
   if (isUnauthorized(error)) queries.setQueryData(SETTINGS_KEY, null);
 }
+
+// Before the next click, which a timer may come after: a button that sent something twice would submit two jobs.
+notifyManager.setScheduler(queueMicrotask);
 
 const queries = new QueryClient({
   queryCache: new QueryCache({ onError }),
