@@ -43,6 +43,11 @@ def test_what_runs_stands_before_what_waits_and_has_ended(
     expect(names).to_have_count(0)
     search.fill("max:val/accuracy > 0.955")
     expect(names).to_have_text(["running"])
+    # What is clicked while one types changes what was typed.
+    search.fill("run")
+    page.get_by_role("button", name=re.compile("^Waiting")).click()
+    expect(search).to_have_value("run state:waiting")
+    expect(names).to_have_count(0)
     search.fill("state:nonsense")
     expect(page.locator(".complaint")).to_contain_text("nonsense is no state")
     # Suggestions are walked through and taken by the keyboard. Typing goes on behind them even where frames come late.

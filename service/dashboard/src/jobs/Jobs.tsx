@@ -1,6 +1,6 @@
 import { Trans } from "@lingui/react/macro";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
-import { useMemo, useState } from "react";
+import { useMemo, useRef, useState } from "react";
 
 import { useSettings } from "../api/session";
 import { useCounts, useFacets } from "../api/table";
@@ -15,7 +15,7 @@ import { later } from "../ui/later";
 import { Notice } from "../ui/Notice";
 import { FirstJob, NothingFound } from "./Empty";
 import { JobsTable } from "./JobsTable";
-import { SearchBox } from "./SearchBox";
+import { SearchBox, type SearchHandle } from "./SearchBox";
 import { StateTabs } from "./StateTabs";
 
 const TableTools = later(() => import("./TableTools"), "TableTools");
@@ -35,11 +35,15 @@ export function Jobs() {
   const sections = useMemo(
     () => sectionsOf(search, counts.data, facets.data, filters), [search, counts.data, facets.data, filters],
   );
-  const set = (part: Partial<Record<keyof JobsSearch, string | undefined>>) => void navigate({
-    search: Object.fromEntries(Object.entries({ ...search, ...part }).filter(([, value]) => value)) as JobsSearch,
-    replace: true,
-  });
-  const filter = (key: Key, value: string | null) => set({ q: withTerm(text, key, value) });
+  const box = useRef<SearchHandle>(null);
+  const typed = () => box.current?.typed() ?? text;
+  const set = (part: Partial<Record<keyof JobsSearch, string | undefined>>) => {
+    const next = { ...search, q: typed(), ...part };
+    void navigate({
+      search: Object.fromEntries(Object.entries(next).filter(([, value]) => value)) as JobsSearch, replace: true,
+    });
+  };
+  const filter = (key: Key, value: string | null) => set({ q: withTerm(typed(), key, value) });
   const columns = columnsNow(search.columns);
   const order = orderOf(search.order);
   const setOrder = (next: Order) => set({ order: next === "newest" ? undefined : next });
@@ -53,7 +57,7 @@ export function Jobs() {
         )}
       </div>
       <div className="jobs-tools">
-        <SearchBox value={text} metrics={metrics} complaints={complaints} onChange={(q) => set({ q })} />
+        <SearchBox ref={box} value={text} metrics={metrics} complaints={complaints} onChange={(q) => set({ q })} />
         <TableTools
           by={search.by}
           order={order}

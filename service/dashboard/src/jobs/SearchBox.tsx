@@ -1,12 +1,20 @@
 import { t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
-import { type KeyboardEvent, useEffect, useEffectEvent, useId, useRef, useState } from "react";
+import {
+  type KeyboardEvent, type Ref, useEffect, useEffectEvent, useId, useImperativeHandle, useRef, useState,
+} from "react";
 import { flushSync } from "react-dom";
 
 import { useNames } from "../api/table";
 import { type Suggestion, suggestions } from "../lib/jobQuery";
 
+export interface SearchHandle {
+  /** What stands in the field, also where the address does not have it yet. */
+  typed: () => string;
+}
+
 interface Props {
+  ref: Ref<SearchHandle>;
   value: string;
   /** Metrics that the jobs in view have. */
   metrics: readonly string[];
@@ -18,7 +26,7 @@ const TYPING_MS = 250;
 const MOVES: Record<string, number> = { ArrowDown: 1, ArrowUp: -1 };
 
 /** The search, with suggestions: arrows choose one, Enter or Tab takes it, Escape puts them away. */
-export function SearchBox({ value, metrics, complaints, onChange }: Props) {
+export function SearchBox({ ref, value, metrics, complaints, onChange }: Props) {
   const [id, list] = [useId(), useId()];
   const input = useRef<HTMLInputElement>(null);
   const [text, setText] = useState(value);
@@ -46,6 +54,7 @@ export function SearchBox({ value, metrics, complaints, onChange }: Props) {
     const timer = setTimeout(() => send(text.trim()), TYPING_MS);
     return () => clearTimeout(timer);
   }, [text, value]);
+  useImperativeHandle(ref, () => ({ typed: () => text.trim() }), [text]);
   useSlash(input);
   const take = (one: Suggestion) => {
     // At once: in a later frame the caret would leap back under a key that was pressed meanwhile.
