@@ -45,6 +45,9 @@ def test_colours_errors_and_words_are_shown(page: Page, submit: Submit, node: Ag
     expect(log.locator("[data-current]")).to_contain_text("ValueError: boom")
     expect(log.locator(".ansi-1")).to_have_text("red")
     expect(page.locator(".log-marks[data-kind=error] i")).to_have_count(1)
+    page.get_by_label("Search the log").fill("STEP 48")
+    page.get_by_label("Search the log").press("Enter")  # before anything is found
+    expect(log.locator("[data-current] mark")).to_have_text("step 48")
     page.get_by_label("Search the log").fill("STEP 49")
     expect(page.get_by_text("22 lines", exact=True)).to_be_visible()
     expect(page.locator(".log-results li").first).to_contain_text("step 49 loss")

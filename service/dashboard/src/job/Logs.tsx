@@ -10,11 +10,12 @@ import type { Job, LogStream } from "../api/types";
 import { plain } from "../lib/ansi";
 import { bytes, number } from "../lib/format";
 import { type LogDocument, placeOf } from "../lib/logDocument";
-import { type Found, MOST_MATCHES, nextMatch } from "../lib/logSearch";
+import { type Found, MOST_MATCHES, READING } from "../lib/logSearch";
 import { Notice } from "../ui/Notice";
 import { Panel } from "../ui/Panel";
 import { Segments } from "../ui/Segments";
 import { useSettled } from "../ui/useSettled";
+import { LogSearchField } from "./LogSearchField";
 import { type LogHandle, LogView } from "./LogView";
 import { useLogDocument } from "./useLogDocument";
 
@@ -96,7 +97,13 @@ function Shown({ job, streams }: { job: string; streams: readonly LogStream[] })
       )}
       <Notice error={error} />
       <div className="log-tools">
-        <Search words={words} onWords={setWords} found={hits} document={document} onShow={show} />
+        <LogSearchField
+          words={words}
+          onWords={setWords}
+          found={words.trim() === searched ? hits : READING}
+          document={document}
+          onShow={show}
+        />
         <GoTo lines={document.lines} onShow={show} />
         <label className="log-toggle">
           <input type="checkbox" checked={timestamps} onChange={({ target }) => setTimestamps(target.checked)} />{" "}
@@ -140,61 +147,6 @@ function Shown({ job, streams }: { job: string; streams: readonly LogStream[] })
 
 function stateOf(state: string, lines: number | null): string {
   return lines === null ? state : plural(lines, { one: `${state}, # line`, other: `${state}, # lines` });
-}
-
-interface SearchProps {
-  words: string;
-  onWords: (words: string) => void;
-  found: Found;
-  document: LogDocument;
-  onShow: (line: number) => void;
-}
-
-/** The field of the search; Enter shows what is found next, with Shift what came before. */
-function Search({ words, onWords, found, document, onShow }: SearchProps) {
-  const at = useRef(-1);
-  const step = (by: 1 | -1) => {
-    const { matches } = found;
-    if (matches.length === 0) return;
-    at.current = nextMatch(at.current, by, matches.length);
-    const hit = matches[at.current];
-    const line = hit && placeOf(document, hit.rank, hit.match.line);
-    if (line != null) onShow(line);
-  };
-  return (
-    <form
-      className="log-search"
-      role="search"
-      onSubmit={(submit) => {
-        submit.preventDefault();
-        step(1);
-      }}
-    >
-      <input
-        type="search"
-        aria-label={t`Search the log`}
-        placeholder={t`Search the log`}
-        value={words}
-        onChange={({ target }) => {
-          at.current = -1;
-          onWords(target.value);
-        }}
-        onKeyDown={(event) => {
-          if (event.key !== "Enter" || !event.shiftKey) return;
-          event.preventDefault();
-          step(-1);
-        }}
-      />
-      <span className="faint" role="status">{words.trim() === "" ? "" : toldOf(found)}</span>
-    </form>
-  );
-}
-
-function toldOf({ count, done, error }: Found): string {
-  if (error !== null) return t`the search failed`;
-  return done
-    ? plural(count, { one: "# line", other: "# lines" })
-    : plural(count, { one: "# line, reading…", other: "# lines, reading…" });
 }
 
 function GoTo({ lines, onShow }: { lines: number; onShow: (line: number) => void }) {

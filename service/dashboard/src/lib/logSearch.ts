@@ -15,6 +15,8 @@ export interface Found {
 }
 
 export const NOTHING_FOUND: Found = { matches: [], count: 0, done: true, error: null };
+/** A search that has not found anything yet. */
+export const READING: Found = { ...NOTHING_FOUND, done: false };
 
 /** Where a search goes on: a byte, and the number of the line that begins there. */
 export interface Place {
@@ -46,7 +48,7 @@ export class LogSearcher {
   #read: Read;
   #tell: (found: Found) => void;
   #signal: AbortSignal;
-  #found: Found = { ...NOTHING_FOUND, done: false };
+  #found = READING;
   #asked = false;
   #running = false;
 
