@@ -6,13 +6,10 @@ import {
 import { marked, type Span, spans } from "../lib/ansi";
 import { type LogDocument, placeOf } from "../lib/logDocument";
 import type { Found } from "../lib/logSearch";
+import { LINE, MOST_PIXELS, Scroller } from "../lib/scroller";
 import { clock } from "../lib/time";
 import { type LogSource, type ShownLine, useLines } from "./useLogDocument";
 
-/** Height of a line in pixels, as `.log-line` has it. */
-const LINE = 18;
-/** A page cannot be higher than some millions of pixels: of longer logs a pixel of the scrollbar is several lines. */
-const MOST_PIXELS = 8_000_000;
 /** Characters of a line that are drawn. */
 const WIDEST = 5_000;
 
@@ -70,72 +67,6 @@ export function LogView({ source, document, words, errors, hits, timestamps, cur
   );
 }
 
-/**
- * Where a log is scrolled to, in pixels of its lines; the scrollbar of a very long one is coarser than the wheel.
- * Follows the end until the reader scrolls up.
- */
-class Scroller {
-  following = true;
-  top = 0;
-  lines = 0;
-  #box: HTMLElement;
-  #set: number | null = null;
-  #onChange: (scroller: Scroller) => void;
-
-  constructor(box: HTMLElement, onChange: (scroller: Scroller) => void) {
-    this.#box = box;
-    this.#onChange = onChange;
-  }
-
-  get height(): number {
-    return this.#box.clientHeight;
-  }
-
-  get #most(): number {
-    return Math.max(0, this.lines * LINE - this.height);
-  }
-
-  /** Pixels that the scrollbar can move. */
-  get #bar(): number {
-    return Math.max(1, Math.min(this.lines * LINE, MOST_PIXELS) - this.height);
-  }
-
-  get #isCoarse(): boolean {
-    return this.lines * LINE > MOST_PIXELS;
-  }
-
-  go(top: number): void {
-    this.#place(Math.min(Math.max(0, top), this.#most));
-    this.#box.scrollTop = this.#most === 0 ? 0 : Math.round(this.top / this.#most * this.#bar);
-    this.#set = this.#box.scrollTop;
-  }
-
-  /** Shows the same again, or the end that has moved. */
-  refresh(): void {
-    this.go(this.following ? Infinity : this.top);
-  }
-
-  /** The scrollbar or the keyboard has moved. */
-  read(): void {
-    const { scrollTop } = this.#box;
-    if (scrollTop === this.#set) return;
-    this.#set = null;
-    this.#place(this.#isCoarse ? scrollTop / this.#bar * this.#most : scrollTop);
-  }
-
-  wheel(event: WheelEvent): void {
-    if (!this.#isCoarse || event.ctrlKey || event.deltaY === 0) return;
-    event.preventDefault();
-    this.go(this.top + event.deltaY);
-  }
-
-  #place(top: number): void {
-    this.top = top;
-    this.following = top >= this.#most - LINE;
-    this.#onChange(this);
-  }
-}
-
 function useScroll(
   box: RefObject<HTMLDivElement | null>, lines: number, handle: Props["handle"], onFollowing: Props["onFollowing"],
 ) {
@@ -161,11 +92,7 @@ function useScroll(
       watch.disconnect();
     };
   }, [box, onFollowing]);
-  useLayoutEffect(() => {
-    if (scroller.current === undefined) return;
-    scroller.current.lines = lines;
-    scroller.current.refresh();
-  }, [lines]);
+  useLayoutEffect(() => scroller.current?.grow(lines), [lines]);
   useImperativeHandle(handle, () => ({
     show: (line) => scroller.current?.go((line - 5) * LINE),
     end: () => scroller.current?.go(Infinity),
