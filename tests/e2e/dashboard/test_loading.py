@@ -80,7 +80,8 @@ def test_what_a_page_waits_for_is_told_in_a_while(page: Page) -> None:
         slow.append(route)
 
     page.route("**/openapi.json", hold)
-    page.goto("/submit")
+    with page.expect_request("**/openapi.json"):
+        page.goto("/submit")
     expect(page.get_by_role("progressbar", name="Loading")).to_be_visible()
     assert faults(page) == []
     slow[0].continue_()
