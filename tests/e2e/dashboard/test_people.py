@@ -28,6 +28,22 @@ def row(page: Page, name: str) -> Any:
     return page.get_by_role("row").filter(has=page.get_by_role("rowheader", name=name))
 
 
+@pytest.mark.usefixtures("home")
+def test_a_sign_in_link_asks_whoever_is_signed_in(page: Page, live_service: Live) -> None:
+    own = live_service.client.get("/api/v1/settings").json()["user"]["name"]
+    live_service.client.post("/api/v1/users", json={"name": "ada"}).raise_for_status()
+    code = live_service.client.post("/api/v1/users/ada/sign-in-codes").raise_for_status().json()["code"]
+    page.goto(f"/#login={code}")
+    page.get_by_role("button", name=f"Stay {own}").click()
+    expect(page.get_by_text("this link signs in anew")).to_have_count(0)
+    assert "login" not in page.url
+    expect(page.get_by_role("link", name=own)).to_be_visible()
+    page.goto(f"/jobs#login={code}")
+    page.get_by_role("button", name="Sign in by the link").click()
+    expect(page.get_by_role("link", name="ada")).to_be_visible()
+    assert "login" not in page.url
+
+
 @pytest.mark.usefixtures("lived_in", "home")
 def test_an_administrator_looks_after_people(page: Page, submit: Submit, node: Agent, live_service: Live) -> None:
     page.get_by_role("link", name="People").click()

@@ -3,17 +3,10 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useEffect, useRef, useState } from "react";
 
 import { signIn, useSignInWays } from "../api/session";
-import { codeOf } from "../lib/login";
+import { takeCode } from "../lib/login";
 import { Command } from "../ui/Command";
 import { LanguageSwitch } from "../ui/LanguageSwitch";
 import { Notice } from "../ui/Notice";
-
-/** Takes a one-time code out of the address, so that it stays in no history. */
-function takeCode(): string | null {
-  const code = codeOf(location.hash);
-  if (code !== null) history.replaceState(history.state, "", location.pathname + location.search);
-  return code;
-}
 
 export function SignIn() {
   const cache = useQueryClient();

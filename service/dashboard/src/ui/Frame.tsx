@@ -18,6 +18,7 @@ const LoadingBar = later(() => import("./LoadingBar"), "LoadingBar");
 const NoticeBanner = later(() => import("./NoticeBanner"), "NoticeBanner");
 const Bell = later(() => import("../bell/Bell"), "default");
 const SignIn = later(() => import("../session/SignIn"), "SignIn");
+const SignInLink = later(() => import("../session/SignInLink"), "default");
 const PageMenu = later(() => import("./PageMenu"), "default");
 
 /** Every page; one of a public link asks for no sign-in and leads nowhere else. */
@@ -37,6 +38,7 @@ function Frame() {
   const outage = useOutage();
   const narrow = useNarrow();
   useLive(settings.data?.user.id);
+  const invited = useLocation({ select: ({ hash }) => hash.startsWith("login=") });
   if (settings.data === null) return <SignIn />;
   if (settings.data === undefined) return <main className="page"><Notice error={settings.error} /></main>;
   const pages = pagesOf(mayAdminister(settings.data));
@@ -58,6 +60,7 @@ function Frame() {
         <Person name={settings.data.user.name} pages={narrow ? pages : null} />
       </header>
       <OutageBanner />
+      {invited && <SignInLink name={settings.data.user.name} />}
       <NoticeBanner />
       <main id="content" className="page" tabIndex={-1} data-stale={outage !== null || undefined}><Outlet /></main>
       <footer className="foot">TorchYard {settings.data.version} · <a href="/docs">{t`REST API`}</a></footer>
