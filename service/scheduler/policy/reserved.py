@@ -1,9 +1,9 @@
 """Reservations: the devices that each of them keeps, and the jobs that must leave them.
 
-A reservation gets devices afresh in each decision: those that will be free when it starts before those that are not,
-on as few nodes as possible. Before it starts, other jobs may use these devices if they will have ended by then or can
-be preempted; from `checkpoint_timeout` before the start on, those that can be preempted are. During it only its users
-and projects get them. A maintenance has no users, and keeps whole nodes.
+A reservation gets devices afresh in each decision: those that its own jobs have, then those that will be free when it
+starts, on as few nodes as possible. Before it starts, other jobs may use these devices if they will have ended by then
+or can be preempted; from `checkpoint_timeout` before the start on, those that can be preempted are. During it only its
+users and projects get them. A maintenance has no users, and keeps whole nodes.
 """
 
 import math
@@ -18,6 +18,9 @@ from service.scheduler.policy.ends import end_us
 from service.scheduler.policy.placement import PlacementRequest
 from torchyard.ids import JobId
 from torchyard.spec.policy import Policy
+
+#: Hindrances: however many devices its own jobs have of a node, nobody is stopped there for their sake.
+_OWN, _STOPPABLE = -1, 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,17 +106,14 @@ class ReservationMask:
     def _ready(self, one: Reserved, capacity: NodeCapacity) -> list[tuple[int, str]]:
         """Return the node's devices that no other reservation has at that time, by how much jobs are in the way."""
         taken = self._taken(one.reservation, capacity.info.name)
-        hindrance = dict.fromkeys(capacity.usable, 0)
+        hindrance: dict[str, int] = {}
         for name in capacity.jobs:
             job = self._state.running[name]
-            for uuid in (
-                uuid for placement in job.placements if placement.node == capacity.info.name for uuid in placement.uuids
-            ):
-                hindrance[uuid] = max(hindrance.get(uuid, 0), self._hindrance_of(job, one))
-        order = sorted(
-            (slot for slot in capacity.usable.values() if slot.uuid not in taken), key=lambda slot: -slot.index
-        )
-        return sorted(((hindrance[slot.uuid], slot.uuid) for slot in order), key=lambda pair: pair[0])
+            for placement in job.placements:
+                for uuid in placement.uuids if placement.node == capacity.info.name else ():
+                    hindrance[uuid] = max(hindrance.get(uuid, _OWN), self._hindrance_of(job, one))
+        slots = sorted(capacity.usable.values(), key=lambda slot: (hindrance.get(slot.uuid, 0), -slot.index))
+        return [(hindrance.get(slot.uuid, 0), slot.uuid) for slot in slots if slot.uuid not in taken]
 
     def _taken(self, reservation: ReservationInfo, node: str) -> frozenset[str]:
         found: frozenset[str] = frozenset()
@@ -124,12 +124,12 @@ class ReservationMask:
         return found
 
     def _hindrance_of(self, job: Running, one: Reserved) -> int:
-        """Return 0 for a job that is none, 1 for one that can be preempted, 2 for one that would have to end."""
-        if one.admits(job.user, job.project) or job.preempted_for == one.reservation.id:
+        """Return 0 for a job that is none, less for its own, more for others, most for one that would have to end."""
+        if one.admits(job.user, job.project):
+            return _OWN
+        if job.preempted_for == one.reservation.id or end_us(job, "p90_us", self._now_us) <= one.reservation.starts_us:
             return 0
-        if end_us(job, "p90_us", self._now_us) <= one.reservation.starts_us:
-            return 0
-        return 1 if job.preemptible else 2
+        return _STOPPABLE if job.preemptible else 2 * _STOPPABLE
 
 
 def _packed(ready: dict[str, list[tuple[int, str]]], gpus: int) -> dict[str, frozenset[str]]:

@@ -99,6 +99,18 @@ def test_devices_that_will_be_free_are_reserved_before_others() -> None:
     assert started(world) == {"j1": "a0"}
 
 
+def test_what_its_own_jobs_have_counts() -> None:
+    """Two reserved GPUs are two, whichever of them its jobs run on."""
+    r = reservation(gpus=2, users=frozenset({"bob"}))
+    for theirs, left in (("a0 a1", "a2 a3"), ("a2 a3", "a0 a1")):
+        assert started(state(node_info(), r, running(1, theirs, user="bob"), job(2, gpus=2))) == {"j2": left}
+    assert started(state(node_info(), r, running(1, "a0", user="bob"), job(2, gpus=2))) == {"j2": "a1 a2"}
+    # Nobody is stopped elsewhere for the sake of a node on which some of them run.
+    more = reservation(gpus=4, users=frozenset({"bob"}))
+    own, other = running(1, "a0 a1", user="bob"), running(2, "a2 a3", preemptible=True)
+    assert decide(state(node_info("a"), node_info("b"), more, own, other), NOW, FAIR) == []
+
+
 def test_two_at_once_have_devices_of_their_own() -> None:
     one = reservation(users=frozenset({"bob"}), gpus=2, id="one")
     two = reservation(users=frozenset({"eve"}), gpus=2, id="two")
