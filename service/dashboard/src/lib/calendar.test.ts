@@ -1,7 +1,7 @@
-import { expect, it } from "vitest";
+import { afterEach, expect, it, vi } from "vitest";
 
 import type { Reservation } from "../api/types";
-import { daysOf, localInput, rowsOf, shownOf } from "./calendar";
+import { daysOf, isSkipped, localInput, rowsOf, shownOf, workingHours } from "./calendar";
 
 const now = new Date(2026, 10, 26, 14, 30).getTime(); // a Thursday
 const days = daysOf(now, 0, 2);
@@ -41,3 +41,22 @@ it("puts what holds at once below each other, and what is on any node into a row
 it("writes a moment as a field for local times has it", () => {
   expect(localInput(new Date(2026, 0, 5, 9, 7).getTime())).toBe("2026-01-05T09:07");
 });
+
+it("begins a new reservation with hours that are to come", () => {
+  const midnight = (date: number) => new Date(2026, 10, date).getTime();
+  const day = (date: number) => ({ from: midnight(date), to: midnight(date + 1) });
+  expect(workingHours(day(27), now)).toEqual({ from: "2026-11-27T09:00", to: "2026-11-27T17:00" });
+  expect(workingHours(day(26), now)).toEqual({ from: "", to: "2026-11-26T17:00" });
+  expect(workingHours(day(26), now + 3 * 3_600_000)).toEqual({ from: "", to: "2026-11-27T00:00" });
+});
+
+it("goes by the clock on the day when summer time begins, and knows the hour that it passes over", () => {
+  vi.stubEnv("TZ", "Europe/Berlin");
+  const [from, to] = [new Date(2026, 2, 29).getTime(), new Date(2026, 2, 30).getTime()];
+  expect(to - from).toBe(23 * 3_600_000);
+  expect(workingHours({ from, to }, 0)).toEqual({ from: "2026-03-29T09:00", to: "2026-03-29T17:00" });
+  expect(["2026-03-29T01:59", "2026-03-29T02:30", "2026-03-29T03:00", "", "2026-10-25T02:30"].map(isSkipped))
+    .toEqual([false, true, false, false, false]);
+});
+
+afterEach(() => vi.unstubAllEnvs());

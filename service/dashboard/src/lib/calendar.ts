@@ -71,3 +71,14 @@ export function localInput(at: number): string {
   const date = [String(here.getFullYear()).padStart(4, "0"), two(here.getMonth() + 1), two(here.getDate())].join("-");
   return `${date}T${two(here.getHours())}:${two(here.getMinutes())}`;
 }
+
+/** Nine to five of a day, as two such fields; if that is past, from now, an empty field, or to the day's end. */
+export function workingHours({ from, to }: Day, now: number): { from: string; to: string } {
+  const at = (hour: number) => new Date(from).setHours(hour);
+  return { from: at(9) < now ? "" : localInput(at(9)), to: localInput(at(17) > now ? at(17) : to) };
+}
+
+/** Whether such a field has a time that the clocks pass over, in the night when summer time begins. */
+export function isSkipped(text: string): boolean {
+  return text !== "" && localInput(Date.parse(text)) !== text;
+}

@@ -3,7 +3,7 @@ import { useState } from "react";
 
 import { useChangeReservation, useReserve } from "../api/sharing";
 import type { Reservation } from "../api/types";
-import { type Day, localInput } from "../lib/calendar";
+import { type Day, isSkipped, localInput, workingHours } from "../lib/calendar";
 import { listed, optional } from "../lib/setting";
 import { Dialog } from "../ui/Dialog";
 import { Field } from "../ui/Field";
@@ -13,9 +13,9 @@ import { useResource } from "../ui/useResource";
 
 const KINDS = [{ key: "people", label: t`For people` }, { key: "maintenance", label: t`Maintenance` }] as const;
 const EMPTY = { name: "", users: "", projects: "", nodes: "", gpus: "", from: "", to: "" };
-const HOUR_MS = 3_600_000;
 /** A browser would take years of six digits, of which there are no dates. */
 const LAST = "9999-12-30T23:59";
+const zone = new Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 interface Props {
   /** The reservation that is changed. */
@@ -36,6 +36,12 @@ export function ReservationDialog({ changed, day, onClose }: Props) {
     value: texts[key],
     onChange: (text: string) => setTexts({ ...texts, [key]: text }),
   });
+  const times = (key: "from" | "to") => ({
+    ...field(key),
+    type: "datetime-local",
+    max: LAST,
+    error: isSkipped(texts[key]) ? t`The clocks pass over this time: summer time begins.` : undefined,
+  });
   const people = kind === "people";
   const made = () => ({
     name: texts.name,
@@ -49,6 +55,7 @@ export function ReservationDialog({ changed, day, onClose }: Props) {
     ends_at: texts.to === begun.to && changed !== undefined ? changed.ends_at : new Date(texts.to).toISOString(),
   });
   const confirm = () => {
+    if (isSkipped(texts.from) || isSkipped(texts.to)) return;
     if (changed === undefined) reserve.mutate(made(), { onSuccess: onClose });
     else change.mutate({ id: changed.id, body: made() }, { onSuccess: onClose });
   };
@@ -70,8 +77,8 @@ export function ReservationDialog({ changed, day, onClose }: Props) {
         {people && <Field label={many} type="number" min={1} {...field("gpus")} />}
       </div>
       <div className="field-pair">
-        <Field label={t({ message: "From", context: "time" })} type="datetime-local" max={LAST} hint={t`Empty: now`} {...field("from")} />
-        <Field label={t({ message: "To", context: "time" })} type="datetime-local" max={LAST} required {...field("to")} />
+        <Field label={t({ message: "From", context: "time" })} hint={t`Empty: now`} {...times("from")} />
+        <Field label={t({ message: "To", context: "time" })} hint={t`Both in your zone, ${zone}`} required {...times("to")} />
       </div>
       <Notice error={reserve.error ?? change.error} />
     </Dialog>
@@ -80,7 +87,7 @@ export function ReservationDialog({ changed, day, onClose }: Props) {
 
 const momentOf = (text: string) => (text === "" ? null : new Date(text).toISOString());
 
-/** What the fields have at first: the reservation's own, or a working day of the day that was chosen. */
+/** What the fields have at first: the reservation's own, or a working day of the one that was chosen. */
 function textsOf(changed: Reservation | undefined, day: Day | undefined): typeof EMPTY {
   if (changed !== undefined) {
     return {
@@ -94,6 +101,5 @@ function textsOf(changed: Reservation | undefined, day: Day | undefined): typeof
     };
   }
   if (day === undefined) return EMPTY;
-  const from = day.from + 9 * HOUR_MS;
-  return { ...EMPTY, from: from < Date.now() ? "" : localInput(from), to: localInput(day.from + 17 * HOUR_MS) };
+  return { ...EMPTY, ...workingHours(day, Date.now()) };
 }
