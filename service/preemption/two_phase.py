@@ -32,7 +32,7 @@ _CAUSES = {
     Cause.SHARE: "whose owner has had less than their share",
     Cause.TIME_SLICE: "whose turn it is on a box that is over-full",
     Cause.LONGEST_WAIT: "which has waited for too long",
-    Cause.RESERVATION: "which begins soon",
+    Cause.RESERVATION: "for which its devices are reserved",
 }
 
 

@@ -544,4 +544,6 @@ def test_a_reservation_has_jobs_give_way_each_by_itself(yard: Yard) -> None:
     box.add_checkpoint(yard.db, one[1], 200, at_us=yard.now)
     yard.run()
     assert [box.job_row(yard.db, job).state for job, _ in (one, two)] == [JobState.STOPPING, JobState.RUNNING]
-    assert "reservation demo" in dict(box.events(yard.db, one[0]))["stop-requested"]
+    events = dict(box.events(yard.db, one[0]))
+    assert "reservation demo, for which its devices are reserved: asked" in events["preempting"]
+    assert "reservation demo" in events["stop-requested"]
