@@ -62,7 +62,7 @@ def conflict(
     start, end = _span(new)
     return ("nodes" if new.nodes else "gpus"), TranslatableText(
         "reserve-fewer",
-        "{wanted} are asked for, and {free} of {all} GPUs are free of reservations from {start} to {end}",
+        "{free} of {all} GPUs are free of reservations from {start} to {end}, not {wanted}",
         wanted=wanted,
         free=max(0, free),
         all=sum(devices.values()),

@@ -40,6 +40,7 @@ describe("times to come", () => {
     expect(hour(at(21, 14, 20), now)).toBe("14:20");
     expect(hour(at(22, 9, 5), now)).toBe("Sun 09:05");
     expect(hour(at(30, 9, 5), now)).toMatch(/30.* 09:05$/);
+    expect(hour("1999-03-28T12:00:00Z", now)).toMatch(/28.*1999/);
   });
 });
 

@@ -7,6 +7,11 @@ const SECONDS = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCyc
 const MINUTES = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" } as const;
 const DATE = { day: "numeric", month: "short" } as const;
 
+/** The form of a date, with the year where that is not this one. */
+function dateOf(at: Date, now: Date): Intl.DateTimeFormatOptions {
+  return at.getFullYear() === now.getFullYear() ? DATE : { ...DATE, year: "numeric" };
+}
+
 function written(at: Date, form: Intl.DateTimeFormatOptions): string {
   return formatOf(Intl.DateTimeFormat, form).format(at);
 }
@@ -14,8 +19,7 @@ function written(at: Date, form: Intl.DateTimeFormatOptions): string {
 /** Date and time to the second; the year is told where it is not this one. */
 export function moment(iso: string): string {
   const at = new Date(iso);
-  const year = at.getFullYear() === new Date().getFullYear() ? {} : { year: "numeric" } as const;
-  return written(at, { ...year, ...DATE, ...SECONDS });
+  return written(at, { ...dateOf(at, new Date()), ...SECONDS });
 }
 
 /** A time of day to the second, with its date where that is not today. */
@@ -29,13 +33,13 @@ export function exactly(iso: string): string {
   return written(new Date(iso), { dateStyle: "full", timeStyle: "full" });
 }
 
-/** A time near `now` to the minute: `14:20`, `Tue 14:20`, `24 Nov, 14:20`. */
+/** A time near `now` to the minute: `14:20`, `Tue 14:20`, `24 Nov, 14:20`, `28 Mar 2027, 14:20`. */
 export function hour(iso: string, now: number): string {
   const at = new Date(iso);
   const time = written(at, MINUTES);
   if (at.toDateString() === new Date(now).toDateString()) return time;
   const near = Math.abs(at.getTime() - now) < 6 * DAY_MS;
-  return near ? `${written(at, { weekday: "short" })} ${time}` : written(at, { ...DATE, ...MINUTES });
+  return near ? `${written(at, { weekday: "short" })} ${time}` : written(at, { ...dateOf(at, new Date(now)), ...MINUTES });
 }
 
 /** A day of the viewer's calendar: `Thu, 26 Nov`. */

@@ -53,7 +53,7 @@ def test_a_clash_says_what_is_free() -> None:
     more = ReservedResources(name="more", starts_us=5, ends_us=6, gpus=3)
     assert conflict(more, [course], DEVICES) == (
         "gpus",
-        "3 are asked for, and 2 of 6 GPUs are free of reservations from 1970-01-01 00:00 UTC to 1970-01-01 00:00 UTC",
+        "2 of 6 GPUs are free of reservations from 1970-01-01 00:00 UTC to 1970-01-01 00:00 UTC, not 3",
     )
     found = conflict(ReservedResources(name="again", starts_us=9, ends_us=11, nodes=frozenset("a")), [course], DEVICES)
     assert found is not None
