@@ -78,7 +78,7 @@ def ls(
             table.add_row(str(group.number), group.name, group.user, styled("sweep", "dim"), "", "", "", "", standing)
         for job in sorted(found, key=lambda job: _order(job, places)):
             entry = waiting.get(job.id)
-            told = styled(entry.reason, "dim") if entry else shown.status(job)
+            told = styled(shown.message(entry.reason), "dim") if entry else shown.status(job)
             time = shown.elapsed(job, client.now())
             where = shown.devices(job.devices)
             state_, priority = shown.state(job), job.priority.value

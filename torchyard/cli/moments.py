@@ -8,7 +8,7 @@ def moment(option: str, text: str) -> datetime:
     from torchyard.exceptions import SpecError
 
     try:
-        return _dated(text)
+        return _dated(option, text)
     except (ValueError, OverflowError) as error:
         raise SpecError(
             f"{option}: {text!r} is no time: write 2026-11-23T09:00, or with a zone …T09:00+01:00"
@@ -19,7 +19,7 @@ def past(option: str, text: str, now: datetime) -> datetime:
     """A time ago (``10m``), the last time that a clock showed it (``14:05``), or a date with a time."""
     from torchyard.exceptions import SpecError
 
-    for read in (_ago, _on_the_clock, lambda text, _: _dated(text)):
+    for read in (_ago, _on_the_clock, lambda text, _: _dated(option, text)):
         try:
             return read(text, now)
         except (ValueError, OverflowError):
@@ -31,7 +31,7 @@ def future(option: str, text: str, now: datetime) -> datetime:
     """A time from now (``2h``), the next time that a clock shows it (``18:00``), or a date with a time."""
     from torchyard.exceptions import SpecError
 
-    for read in (_ahead, _next_on_the_clock, lambda text, _: _dated(text)):
+    for read in (_ahead, _next_on_the_clock, lambda text, _: _dated(option, text)):
         try:
             found = read(text, now)
         except (ValueError, OverflowError):
@@ -51,11 +51,13 @@ def _next_on_the_clock(text: str, now: datetime) -> datetime:
     return datetime.combine(last.date() + timedelta(days=1), last.time()).astimezone() if last <= now else last
 
 
-def _dated(text: str) -> datetime:
+def _dated(option: str, text: str) -> datetime:
     typed = datetime.fromisoformat(text)
     found = typed.astimezone()
     if typed.tzinfo is None and found.astimezone(UTC).astimezone().replace(tzinfo=None) != typed:
-        raise ValueError(f"the clocks here pass over {text}")
+        from torchyard.exceptions import SpecError
+
+        raise SpecError(f"{option}: the clocks here pass over {text}: summer time begins")
     return found
 
 

@@ -273,7 +273,10 @@ def _check(client: "Client", draft: "Draft", json: bool) -> None:
         processes = "1 process" if checked.world_size == 1 else f"{checked.world_size} processes"
         common.note(f"the spec is fine: {each}{processes}. {checked.note}".strip())
         if checked.start is not None:
-            common.note(f"submitted now, it is at place {checked.start.position}: {checked.start.reason}")
+            from torchyard.cli.format import message
+
+            where = f"it is at place {checked.start.position}: {message(checked.start.reason)}"
+            common.note(f"submitted now, {where}")
         _show_trials(checked)
 
 

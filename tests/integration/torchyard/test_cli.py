@@ -17,7 +17,7 @@ from service.db.models import Checkpoint, Job, LogStream, LogTime, Node, Snapsho
 from tests.support import box, disks, plane, scripted
 from tests.support.live import Live
 from tests.support.plane import Plane
-from torchyard import snapshot
+from torchyard import home, snapshot
 from torchyard.api import NewUser
 from torchyard.cli import main, submit
 from torchyard.client.client import Client
@@ -433,7 +433,7 @@ def test_who_reads_the_jobs_of_a_project_is_said_and_shown(yard: Callable[..., D
     assert "there is no" in yard("projects", "members", "add", "vision", "nobody").err.lower()
 
 
-def test_how_the_box_is_shared(yard: Callable[..., Done], data_plane: Plane, tmp_path: Path) -> None:
+def test_how_the_box_is_shared(yard: Callable[..., Done], data_plane: Plane, client: Client, tmp_path: Path) -> None:
     file = tmp_path / "policy.yaml"
     file.write_text(yard("policy", "show").out.replace("order: fair", "order: las"))
     assert yard("policy", "set", str(file)).code == 0
@@ -473,6 +473,16 @@ def test_how_the_box_is_shared(yard: Callable[..., Done], data_plane: Plane, tmp
     assert yard("reserve", "x", "--gpus", "1", "--user", "ada").err == "yard: give either --to or --for\n"
     assert "2026-11-23T09:00" in yard("reserve", "x", "--gpus", "1", "--user", "ada", "--to", "soon").err
     assert "0 of 0 GPUs are free" in yard("reserve", "x", "--gpus", "1", "--user", "ada", "--for", "1h").err
+
+    nodes = ("--node", "elsewhere", "--node", home.node_name())
+    assert yard("reserve", "fans", "--maintenance", *nodes, "--for", "1h").code == 0
+    with data_plane.ctx.db.write() as tx:
+        tx.execute(update(Node).values(last_seen_us=data_plane.ctx.now_us(), disk_free=2**40))
+    client.submit({"command": ["true"], "launcher": "none", "resources": {"gpus": 0}})
+    file.write_text("command: [true]\nlauncher: none\nresources: {gpus: 0}\n")
+    for told in (yard("ls").out, yard("submit", "--dry-run", str(file)).err):
+        assert "maintenance" in told
+        assert "UTC" not in told, "times are on the local clock"
 
 
 def test_people_tokens_and_nodes(yard: Callable[..., Done], live_service: Live) -> None:

@@ -150,7 +150,7 @@ def _running(job: Job, snapshot: BoxSnapshot) -> tuple[Text, str, Text]:
 
 def _waiting(entry: QueueEntry, snapshot: BoxSnapshot) -> tuple[Text, str, Text]:
     state = styled("held" if entry.held else "queued", shown.STYLES["queued"])
-    return state, _starts(entry, snapshot), styled(entry.reason, "")
+    return state, _starts(entry, snapshot), styled(shown.message(entry.reason), "")
 
 
 def _starts(entry: QueueEntry, snapshot: BoxSnapshot) -> str:
@@ -178,7 +178,7 @@ def _log(snapshot: BoxSnapshot, choice: Selection, height: int) -> list[Text]:
         heading = styled(f"log of {name}, rank 0{where}  {shown.latest(row.latest)}", "")
         told = _end(snapshot.log, row.id)
     else:
-        heading, told = styled(f"job {name} waits", ""), [row.reason]
+        heading, told = styled(f"job {name} waits", ""), [shown.message(row.reason)]
     heading.stylize("bold")
     last = told[len(told) - min(len(told), max(0, height - 1)) :]
     return [heading, *(styled(line, "") for line in last)]

@@ -71,7 +71,7 @@ def drawn(seen: BoxSnapshot, size: tuple[int, int], place: int = 0, *, away: boo
 @pytest.mark.parametrize("size", SIZES)
 def test_a_picture_has_the_box_the_jobs_and_the_log(size: tuple[int, int]) -> None:
     running = job(7, progress={"step": 120, "total_steps": 500, "eta_s": 300}, latest={"loss": 0.5})
-    waiting = entry(8, expected_start_at=AT + timedelta(hours=2))
+    waiting = entry(8, expected_start_at=AT + timedelta(hours=2), reason="till 2026-11-25 22:15 UTC")
     log = LogTail(job="job-7", data=b"step 1\n 10%|#\r 20%|##\r\nstep 2")
     box = node(device(0, held=True, utilization=93.0, memory_used=70 * 10**9), device(1))
     lines = drawn(snapshot(box, jobs=[running], queue=[waiting], log=log), size)
@@ -88,6 +88,7 @@ def test_a_picture_has_the_box_the_jobs_and_the_log(size: tuple[int, int]) -> No
     assert "queued" in queued
     assert "in 2h" in queued
     assert lines[7].startswith("log of 7 net, rank 0")
+    assert "UTC" not in queued, "times are on the local clock"
     assert [line.rstrip() for line in lines[8:11]] == ["step 1", " 20%|##", "step 2"]
     assert "q leave" in lines[-1]
 
