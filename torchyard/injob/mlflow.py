@@ -7,7 +7,7 @@ import re
 import sys
 from urllib.parse import unquote, urlsplit
 
-from torchyard.injob import layout, notes, place
+from torchyard.injob import files, layout, notes, place
 
 #: Tag of a run with the id of the job that made it.
 TAG = "torchyard.job"
@@ -42,7 +42,16 @@ class RunContext:
             place.say("MLflow logs to %s: its curves are there, not in TorchYard" % _without_login(uri))
             return
         stores = [found for found in map(local_path, self._told) if found is not None]
-        notes.mark(layout.mlflow_mark(place.rank()), {"stores": stores})
+        notes.mark(layout.mlflow_mark(place.rank()), {"stores": list(dict.fromkeys(_told_of() + stores))})
+
+
+def _told_of() -> list[str]:
+    """Stores that other processes of this rank have told of, such as the one that started this."""
+    attempt = place.current()
+    if attempt is None:
+        return []
+    told = files.read_json(os.path.join(attempt.path(layout.MARKS), layout.mlflow_mark(place.rank())))
+    return list(told["stores"]) if isinstance(told, dict) and isinstance(told.get("stores"), list) else []
 
 
 def local_path(uri: str) -> str | None:

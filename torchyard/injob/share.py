@@ -13,7 +13,8 @@ from torchyard.injob import layout
 def limit(devices: Iterable[Any]) -> None:
     """Let torch give out no more than the job's part of these devices; a no-op where it has them alone.
 
-    What does not come from torch's allocator (a CUDA context, about half a gigabyte; NCCL's buffers) is not counted.
+    Not counted are other processes of the job on the same device, and what does not come from torch's allocator (a CUDA
+    context, about half a gigabyte; NCCL's buffers).
     """
     part = os.environ.get(layout.GPU_SHARE)
     torch = sys.modules.get("torch")

@@ -52,3 +52,15 @@ def test_a_run_carries_its_job_and_its_store_is_told_of(
     told = json.loads((attempt.root / layout.MARKS / layout.mlflow_mark(0)).read_text())
     assert told == {"stores": ["/team/a.db", "/team/runs"]}
     assert "MLflow logs to https://mlflow/: its curves are there" in capsys.readouterr().err
+
+
+def test_a_process_that_the_script_starts_keeps_its_parents_store(
+    attempt: AttemptFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uris = ["/team/parent", "/team/child"]
+    monkeypatch.setitem(sys.modules, "mlflow", SimpleNamespace(get_tracking_uri=lambda: uris[0]))
+    mlflow.RunContext().tags()
+    uris.pop(0)
+    mlflow.RunContext().tags()  # as a new process has it
+    told = json.loads((attempt.root / layout.MARKS / layout.mlflow_mark(0)).read_text())
+    assert told == {"stores": ["/team/parent", "/team/child"]}
