@@ -1,3 +1,5 @@
+import gc
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -56,3 +58,10 @@ def test_modules_beside_it_do_not_shadow_those_of_the_job() -> None:
     path = [own, "/env/lib", f"{own}/", ""]
     elastic.leave_own_folder(path)
     assert path == ["/env/lib", ""]
+
+
+def test_what_it_imports_stays_and_is_not_looked_through_again() -> None:
+    frozen = gc.get_freeze_count()
+    assert elastic.imported("json", "os.path") == [json, os.path]
+    assert gc.get_freeze_count() > frozen
+    assert gc.isenabled()
