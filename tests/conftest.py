@@ -47,6 +47,8 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("TORCHYARD_CGROUPS", "0")  # a stack that a test kills would leave groups on the machine
     # The server that a stack makes for jobs to come would take the cores from what is tested.
     os.environ.setdefault("TORCHYARD_WARM_START", "0")
+    # A thread of NumPy's for each core, in each program that loads it, waits busily for work that no test has.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Every stack, command and job that a test starts would compile our modules anew.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())

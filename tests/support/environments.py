@@ -10,8 +10,9 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-#: What each Python of the environment begins with: to look for garbage takes a fifth of a framework's import.
-NO_EARLY_COLLECTION = "import gc; gc.set_threshold(1_000_000)\n"
+#: What each Python of the environment begins with: to look for garbage takes a fifth of a framework's import, and as
+#: long again at the end.
+NO_COLLECTION = "import atexit, gc; gc.set_threshold(1_000_000); atexit.register(gc.freeze)\n"
 OURS = ("__editable__", "torchyard", "fastapi", "celery", "sqlalchemy", "pydantic", "httpx", "pip")
 
 
@@ -22,7 +23,7 @@ def with_torch(folder: Path) -> Path:
     for package in Path(sysconfig.get_path("purelib")).iterdir():
         if not package.name.lower().startswith(OURS):
             (site / package.name).symlink_to(package)
-    (site / "collection.pth").write_text(NO_EARLY_COLLECTION)
+    (site / "collection.pth").write_text(NO_COLLECTION)
     return folder
 
 
@@ -43,7 +44,7 @@ def only(folder: Path, environment: Path, *packages: str) -> Path:
                 program = (there / path).read_text().replace(str(environment), str(folder), 1)
                 (folder / "bin" / path.name).write_text(program)
                 (folder / "bin" / path.name).chmod(0o755)
-    (here / "collection.pth").write_text(NO_EARLY_COLLECTION)
+    (here / "collection.pth").write_text(NO_COLLECTION)
     return folder
 
 
