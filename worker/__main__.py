@@ -6,6 +6,7 @@ trainings go on, and the next worker of the same home takes them up again.
 
 import argparse
 import fcntl
+import gc
 import logging
 import os
 import signal
@@ -151,6 +152,7 @@ class WorkerProgram:
     def _ready(self) -> None:
         if not self._said_ready:
             self._said_ready = True
+            gc.freeze()  # what the start has made stays: nothing looks through it for garbage, now and at the end
             # Celery's own handler, which it has installed by now, would start the worker anew.
             self._runtime.publish_settings()
             signal.signal(signal.SIGHUP, lambda *_: spawn(partial(self._runtime.reload, self._read)))

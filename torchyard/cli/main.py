@@ -1,5 +1,6 @@
 """Entry point of ``yard``: all commands, and errors as one line with the mend."""
 
+import atexit
 import gc
 import io
 import os
@@ -43,7 +44,8 @@ from torchyard.exceptions import MissingExtraError, TorchYardError
 #: As with `docker run`: the command's own failure, where other codes are the job's.
 OWN_FAILURE = 125
 JOB_COMMANDS = frozenset({"run", "wait"})
-#: Allocations before a garbage collection: what a command imports stays; to look through it took a sixth of its time.
+#: Allocations before a garbage collection: what a command imports stays. To look through it took a sixth of its time,
+#: and as much again at its end.
 GC_THRESHOLD = 100_000
 #: Columns of a help text in a terminal that has them: in 80, half of the commands' summaries are cut.
 HELP_WIDTH = 120
@@ -118,6 +120,7 @@ def options(
 def run() -> None:
     """Run the command line of this process."""
     gc.set_threshold(GC_THRESHOLD)
+    atexit.register(gc.freeze)
     # httpx would import a command line of its own, with click, rich and pygments, where those are installed.
     sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type]
     _open_streams()
