@@ -42,6 +42,10 @@ def test_a_sign_in_link_asks_whoever_is_signed_in(page: Page, live_service: Live
     page.get_by_role("button", name="Sign in by the link").click()
     expect(page.get_by_role("link", name="ada")).to_be_visible()
     assert "login" not in page.url
+    page.goto(f"/jobs#login={code}")
+    page.get_by_role("button", name="Sign in by the link").click()
+    expect(page.get_by_role("alert")).to_contain_text("used up")
+    expect(page.get_by_role("button", name="Stay ada")).to_be_visible()
 
 
 @pytest.mark.usefixtures("lived_in", "home")

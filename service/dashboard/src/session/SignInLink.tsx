@@ -1,6 +1,7 @@
 import { Trans } from "@lingui/react/macro";
 import { useMutation } from "@tanstack/react-query";
 
+import { explain } from "../api/client";
 import { signIn } from "../api/session";
 import { codeOf, takeCode } from "../lib/login";
 import { Notice } from "../ui/Notice";
@@ -9,7 +10,14 @@ import { Notice } from "../ui/Notice";
 export default function SignInLink({ name }: { name: string }) {
   // The page is loaded anew, so that nothing stays that was the other's.
   const login = useMutation({
-    mutationFn: () => signIn({ code: codeOf(location.hash) ?? "" }),
+    mutationFn: async () => {
+      try {
+        await signIn({ code: codeOf(location.hash) ?? "" });
+      } catch (error) {
+        // A refused code ends no session, as a refused request elsewhere tells that this one has ended.
+        throw new Error(explain(error), { cause: error });
+      }
+    },
     onSuccess: () => {
       takeCode();
       location.reload();
