@@ -264,5 +264,5 @@ def assert_the_next_stack_takes_the_jobs_over(yard: Yard) -> None:
     assert detached.stdout.count("\n") == 1
     for job in ("1", "2", "3"):
         until(lambda job=job: yard.state(job) == "running", what="the job's return")  # type: ignore[misc]
-    yard("down")
+    assert "jobs that run go on" in yard("down").stderr
     assert "no stack is running" in yard("down").stderr

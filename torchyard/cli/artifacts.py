@@ -106,7 +106,7 @@ def _lacking(checkpoint: bool, outputs: bool) -> str:
     if checkpoint:
         return "the job has no stored checkpoint"
     if outputs:
-        return "the job has left no files here; its checkpoint comes with `--checkpoint latest`"
+        return "the job has left no files here; a checkpoint comes with `--checkpoint latest`"
     return "neither a checkpoint nor files are asked for"
 
 

@@ -39,7 +39,7 @@ def up(
         int | None, typer.Option(help="Offer CPU slots; the default where there is no GPU.", min=0)
     ] = None,
     detach: Annotated[bool, typer.Option("--detach", "-d", help="Return once jobs are accepted.")] = False,
-    stop_jobs: Annotated[bool, typer.Option("--stop-jobs", help="At the end, stop the running jobs too.")] = False,
+    stop_jobs: Annotated[bool, typer.Option("--stop-jobs", help="At the end, cancel the running jobs too.")] = False,
     tls_cert: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Certificate with its chain, PEM; a renewed one needs no restart."),
@@ -89,15 +89,19 @@ def stack_options(said: Mapping[str, Any], *, cpu_slots: int | None, stop_jobs: 
 
 
 def down(
-    stop_jobs: Annotated[bool, typer.Option("--stop-jobs", help="Stop the running jobs first.")] = False,
+    stop_jobs: Annotated[bool, typer.Option("--stop-jobs", help="Cancel the running jobs first.")] = False,
 ) -> None:
     """End the stack of this machine; trainings go on.
 
-    With --stop-jobs, running jobs save their work and stop first.
+    With --stop-jobs, running jobs save their work and are cancelled first; `yard rerun` goes on from it. `yard nodes
+    --drain NODE --stop-jobs` has them wait instead.
     """
     from torchyard.stack import up as stack
 
-    common.note("stopped" if stack.down(stop_jobs=stop_jobs) else "no stack is running")
+    if not stack.down(stop_jobs=stop_jobs):
+        common.note("no stack is running")
+        return
+    common.note("stopped" if stop_jobs else "stopped; jobs that run go on, and the next `yard up` takes them up")
 
 
 def doctor(json: common.Json = False) -> None:

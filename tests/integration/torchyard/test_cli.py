@@ -196,7 +196,7 @@ def test_what_a_job_wrote_is_shown_and_pulled(yard: Callable[..., Done], data_pl
     assert (tmp_path / "here" / "step-10" / "state.pt").read_bytes() == b"state"
     assert "no stored checkpoint" in yard("pull", number, "-c", "11").err
     by_hand = yard("pull", number, "--to", str(tmp_path / "hand")).err
-    assert by_hand.startswith("nothing to pull: the job has left no files here; its checkpoint comes with ")
+    assert by_hand.startswith("nothing to pull: the job has left no files here; a checkpoint comes with ")
     with disks.small(tmp_path / "small", 1) as small:
         disks.fill(small / "full")
         table = small / "points.csv"
