@@ -70,3 +70,41 @@ test("an answer to a probe that comes once the stream is back begins no other", 
   vi.useRealTimers();
   asked.mockRestore();
 });
+
+test.each([
+  ["a list", ["jobs", "list", { state: ["running"] }], (job: object) => ({ items: [job] }), { items: [] }],
+  ["a list of all states", ["jobs", "list", {}], (job: object) => ({ items: [job] }), { items: [{ state: "failed" }] }],
+  ["its own page", ["job", "1", "self"], (job: object) => job, { state: "failed" }],
+  ["its user's notifications", ["mine", "ada"], (job: object) => [job], [{ state: "failed" }]],
+])("an answer to %s that is older than what is told of a job does not bring it back", async (_, queryKey, about, shown) => {
+  const cache = new QueryClient();
+  const answers: ((data: unknown) => void)[] = [];
+  const queryFn = () => new Promise((resolve) => answers.push(resolve));
+  const observer = new QueryObserver(cache, { queryKey, queryFn });
+  const stop = observer.subscribe(() => undefined);
+  const events = new Events(cache);
+  const runs = { id: "job-1", user: "ada", state: "running", version: 1, steps: 10 };
+  const tell = (job: object) => events.receive({ kind: "event", name: "job", data: { job, changed: false } });
+  const answer = async (data: unknown) => {
+    // What was told may ask anew.
+    await Promise.resolve();
+    answers.splice(0).forEach((resolve) => resolve(data));
+    await vi.waitFor(() => expect(observer.getCurrentResult().fetchStatus).toBe("idle"));
+  };
+  // The first answer, and one that replaces what is shown.
+  for (const version of [2, 4]) {
+    if (version > 2) void observer.refetch();
+    tell({ ...runs, state: "failed", version });
+    await answer(about({ ...runs, version: version - 1 }));
+    expect(observer.getCurrentResult().data).toMatchObject(shown);
+  }
+  // What an answer tells stays where it is as new, or newer, and nothing is remembered of what was told before it.
+  for (const version of [5, 6]) {
+    void observer.refetch();
+    tell({ ...runs, version: 5 });
+    await answer(about({ ...runs, version, steps: 12 }));
+    expect(observer.getCurrentResult().data).toMatchObject(about({ ...runs, version, steps: 12 }));
+  }
+  stop();
+  events.stop();
+});

@@ -64,13 +64,22 @@ export class Events {
   /** Grows when probing ends: an answer to an earlier probe begins no other. */
   #outages = 0;
   #wasOpen = false;
+  /** Jobs that were told of while an answer was on its way, by id: the answer may be older. */
+  #told = new WeakMap<Query, Map<string, ToldJob>>();
+  #unsubscribe: () => void;
 
   constructor(cache: QueryClient) {
     this.#cache = cache;
+    this.#unsubscribe = cache.getQueryCache().subscribe((event) => {
+      if (event.type === "updated" && event.action.type === "success" && event.action.manual !== true) {
+        this.#answered(event.query as Query);
+      }
+    });
   }
 
   stop(): void {
     this.#stopProbing();
+    this.#unsubscribe();
   }
 
   #stopProbing(): void {
@@ -150,31 +159,42 @@ export class Events {
     let version: number | undefined;
     let moved = false;
     for (const query of this.#cache.getQueryCache().findAll({ predicate: isAboutJobs })) {
-      const known = query.state.data as Job | { items: Job[] } | undefined;
-      if (known === undefined) continue;
-      if ("items" in known) {
-        const items = withTold(known.items, statesAskedFor(query.queryKey), job);
-        if (items === null) continue;
-        moved ||= items.length < known.items.length;
-        query.setData({ ...known, items });
-      } else if (known.id === job.id && known.version <= job.version) {
-        version = known.version;
-        query.setData({ ...known, ...job });
-      }
+      if (query.state.fetchStatus === "fetching") this.#remember(query, job);
+      const known = query.state.data;
+      const now = withJob(query.queryKey, known, job);
+      if (now === null) continue;
+      query.setData(now, { manual: true });
+      if (isPage(known)) moved ||= (now as Page).items.length < known.items.length;
+      else if (query.queryKey[0] === "job") version = (known as Job).version;
     }
-    this.#notify(job, changed);
+    if (changed) this.#attend(job);
     if (moved) this.#throttle.run("moved", MOVED_MS, () => this.#invalidate(isList));
     if (version === undefined || !(changed || version !== job.version)) return;
     this.#throttle.run(job.id, JOB_MS, () => this.#parts(job.id));
   }
 
   /** A job of the viewer's own has changed; whether it hangs, the event does not tell. */
-  #notify(job: ToldJob, changed: boolean): void {
-    const known = this.#cache.getQueryData<readonly ToldJob[]>(["mine", job.user]);
-    if (known === undefined) return;
-    this.#cache.setQueryData(["mine", job.user], withNewest(known, job));
+  #attend({ user }: ToldJob): void {
+    if (this.#cache.getQueryData(["mine", user]) === undefined) return;
     const reread = () => this.#invalidate(({ queryKey }) => queryKey[0] === "attention");
-    if (changed) this.#throttle.run("attention", ATTENTION_MS, reread);
+    this.#throttle.run("attention", ATTENTION_MS, reread);
+  }
+
+  #remember(query: Query, job: ToldJob): void {
+    const told = this.#told.get(query) ?? new Map<string, ToldJob>();
+    this.#told.set(query, told.set(job.id, job));
+  }
+
+  /** An answer has come: what was told meanwhile of jobs is newer where their versions say so. */
+  #answered(query: Query): void {
+    const told = this.#told.get(query);
+    if (told === undefined) return;
+    this.#told.delete(query);
+    let data = query.state.data;
+    for (const job of told.values()) {
+      if (isOlder(data, job)) data = withJob(query.queryKey, data, job) ?? data;
+    }
+    if (data !== query.state.data) query.setData(data, { manual: true });
   }
 
   /** A job and its parts are asked for again. */
@@ -234,7 +254,34 @@ interface Points extends Metrics {
 const NOT_REREAD = new Set<unknown>(["metrics", "telemetry", "mentioned"]);
 
 function isAboutJobs({ queryKey: [kind, , part] }: Query): boolean {
-  return (kind === "job" && (part === "self" || part === "mentioned")) || kind === "jobs" || kind === "sweep";
+  return (kind === "job" && (part === "self" || part === "mentioned")) || kind === "jobs" || kind === "sweep" || kind === "mine";
+}
+
+interface Page {
+  items: Job[];
+}
+
+function isPage(data: unknown): data is Page {
+  return typeof data === "object" && data !== null && "items" in data;
+}
+
+/** What is known with a job as an event tells of it; null where that changes nothing. */
+function withJob(key: QueryKey, known: unknown, job: ToldJob): unknown {
+  if (known === undefined) return null;
+  if (key[0] === "mine") return key[1] === job.user ? withNewest(known as readonly ToldJob[], job) : null;
+  if (isPage(known)) {
+    const items = withTold(known.items, statesAskedFor(key), job);
+    return items && { ...known, items };
+  }
+  const { id, version } = known as Job;
+  return id === job.id && version <= job.version ? { ...known, ...job } : null;
+}
+
+/** Whether an answer has no newer version of a job, nor the same one: that may be newer in what no version counts. */
+function isOlder(answer: unknown, job: ToldJob): boolean {
+  const jobs = isPage(answer) ? answer.items : Array.isArray(answer) ? answer as ToldJob[] : [answer as Job];
+  const known = jobs.find(({ id }) => id === job.id);
+  return known === undefined || known.version < job.version;
 }
 
 /** Lists of jobs by what they ask for, and how many jobs there are of each state. */
