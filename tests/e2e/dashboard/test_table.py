@@ -148,6 +148,34 @@ def test_several_jobs_are_tagged_and_cancelled_at_once(page: Page, submit: Submi
     assert len(live_service.client.get("/api/v1/jobs").json()["items"]) == 10
 
 
+@AT_HOME
+def test_what_is_under_way_stays_with_its_job_while_others_come_above_it(page: Page, submit: Submit) -> None:
+    first = ["job-a", "job-b", "job-c"]
+    for name in first:
+        submit(name=name)
+    names = page.locator("a.job-name")
+    expect(names).to_have_text(first)
+    rows = page.locator(".line[data-state]")
+    rows.filter(has_text="job-a").get_by_role("checkbox").click()
+    names.filter(has_text="job-b").focus()
+    submit(name="high", priority="high")
+    expect(names).to_have_text(["high", *first])
+    expect(names.filter(has_text="job-b")).to_be_focused()
+    rows.filter(has_text="job-c").get_by_role("checkbox").click(modifiers=["Shift"])
+    ticked = page.locator(".line[data-ticked] a.job-name")
+    expect(ticked).to_have_text(first)
+    # A click that began on one job does not end on another.
+    box = rows.first.get_by_role("checkbox").bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.down()
+    submit(name="urgent", priority="urgent")
+    expect(names).to_have_text(["urgent", "high", *first])
+    page.mouse.up()
+    rows.filter(has_text="job-a").get_by_role("checkbox").click()
+    expect(ticked).to_have_text(["job-b", "job-c"])
+
+
 def test_who_may_change_nothing_is_offered_nothing(browser: Browser, live_service: Live, submit: Submit) -> None:
     submit(name="theirs")
     live_service.client.post("/api/v1/users", json={"name": "eve"}).raise_for_status()

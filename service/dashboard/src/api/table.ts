@@ -116,8 +116,18 @@ export function usePages(pages: readonly PageOf[]) {
   return { jobs, following, error: found.find(({ error }) => error !== null)?.error ?? null };
 }
 
-/** The jobs from one place of a part to another, read where they have not been. */
-export async function jobsBetween(cache: QueryClient, section: Section, first: number, last: number): Promise<Job[]> {
+/** A place of a part, and the job that was there: it may have moved since. */
+export interface Place {
+  job?: string;
+  place: number;
+}
+
+/** At most so many jobs from one place of a part to another, read where they have not been. */
+export async function jobsBetween(
+  cache: QueryClient, section: Section, one: Place, other: Place, most: number,
+): Promise<Job[]> {
+  const first = Math.min(one.place, other.place);
+  const last = Math.min(Math.max(one.place, other.place), first + most - 1);
   const pages = Array.from(
     { length: Math.floor(last / PAGE) - Math.floor(first / PAGE) + 1 }, (_, index) => Math.floor(first / PAGE) + index,
   );
@@ -127,7 +137,10 @@ export async function jobsBetween(cache: QueryClient, section: Section, first: n
     });
     return items.map((job, at) => ({ job, place: page * PAGE + at }));
   }));
-  return read.flat().filter(({ place }) => place >= first && place <= last).map(({ job }) => job);
+  const all = read.flat();
+  const now = ({ job, place }: Place) => all.find(({ job: { id } }) => id === job)?.place ?? place;
+  const [from, to] = [now(one), now(other)].sort((a, b) => a - b) as [number, number];
+  return all.filter(({ place }) => place >= from && place <= Math.min(to, from + most - 1)).map(({ job }) => job);
 }
 
 const ofJob = (id: string) => ({ path: { job_id: id } });

@@ -5,13 +5,13 @@ import { Link } from "@tanstack/react-router";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type KeyboardEvent, useCallback, useEffect, useMemo, useRef, useState } from "react";
 
-import { jobsBetween, lastPage, PAGE, type PageOf, useFollowing, usePages } from "../api/table";
+import { jobsBetween, lastPage, PAGE, type PageOf, type Place, useFollowing, usePages } from "../api/table";
 import type { Job } from "../api/types";
 import { type Column, COLUMNS, NARROW } from "../lib/columns";
 import { number, sentence } from "../lib/format";
 import type { Key } from "../lib/jobQuery";
 import { nextOrder, type Order, sortOf } from "../lib/orders";
-import { goesOn, type Line, lineAt, lineCount, type Section } from "../lib/sections";
+import { goesOn, type Line, lineAt, lineCount, rowKeys, type Section } from "../lib/sections";
 import { Notice } from "../ui/Notice";
 import { useNow } from "../ui/useNow";
 import { useResource } from "../ui/useResource";
@@ -51,7 +51,7 @@ export function JobsTable({ sections: asked, folded, columns, order, onOrder, on
   const [toggled, setToggled] = useState(NONE);
   const [ticked, setTicked] = useState<ReadonlyMap<string, Job>>(new Map());
   const [failure, setFailure] = useState<unknown>(null);
-  const last = useRef<{ section: string; place: number } | null>(null);
+  const last = useRef<Place & { section: string } | null>(null);
   const { parts: sections, tell } = useFollowing(asked);
   const closed = useMemo(
     () => new Set(asked.map(({ key }) => key).filter((key) => toggled.has(key) !== folded)),
@@ -64,6 +64,7 @@ export function JobsTable({ sections: asked, folded, columns, order, onOrder, on
   }).getVirtualItems();
   const lines = rows.map((row) => ({ row, line: lineAt(sections, closed, row.index) }));
   const { jobs, following, error } = usePages(pagesOf(lines.map(({ line }) => line)));
+  const keys = rowKeys(lines.map(({ line }) => line), jobs);
   useEffect(() => {
     for (const section of sections) {
       const end = following.get(section.key);
@@ -85,11 +86,10 @@ export function JobsTable({ sections: asked, folded, columns, order, onOrder, on
     setToggled(next);
   };
   const tick = async (section: Section, place: number, job: Job, range: boolean) => {
-    const from = range && last.current?.section === section.key ? last.current.place : place;
-    last.current = { section: section.key, place };
-    const first = Math.min(from, place);
-    const end = Math.min(Math.max(from, place), first + MOST_TICKED - 1);
-    const some = from === place ? null : await jobsBetween(cache, section, first, end);
+    const clicked = { job: job.id, place };
+    const from = range && last.current?.section === section.key ? last.current : clicked;
+    last.current = { section: section.key, ...clicked };
+    const some = from.job === job.id ? null : await jobsBetween(cache, section, from, clicked, MOST_TICKED);
     // From what is ticked once they are read: it may be more than before.
     setTicked((known) => {
       const next = new Map(known);
@@ -104,7 +104,7 @@ export function JobsTable({ sections: asked, folded, columns, order, onOrder, on
   });
   const onTick = useCallback<Tick>((...clicked) => ticking.current(...clicked), []);
   const tickAll = async (section: Section) => {
-    const all = await jobsBetween(cache, section, 0, Math.min(section.count, MOST_TICKED) - 1);
+    const all = await jobsBetween(cache, section, { place: 0 }, { place: Math.max(0, section.count - 1) }, MOST_TICKED);
     setTicked((known) => {
       const next = new Map(known);
       const whole = all.every(({ id }) => next.has(id));
@@ -147,7 +147,7 @@ export function JobsTable({ sections: asked, folded, columns, order, onOrder, on
           </div>
         </div>
         <div role="rowgroup" className="jobs-lines" style={{ height: count * ROW }}>
-          {lines.map(({ row, line }) => {
+          {lines.map(({ row, line }, at) => {
             const style = { transform: `translateY(${row.start}px)` };
             if (line === null) return null;
             const { section } = line;
@@ -191,7 +191,7 @@ export function JobsTable({ sections: asked, folded, columns, order, onOrder, on
             const job = jobs.get(`${section.key} ${line.place}`);
             return (
               <JobLine
-                key={`${section.key} ${line.place}`}
+                key={keys[at]}
                 job={job}
                 index={row.index}
                 section={section}

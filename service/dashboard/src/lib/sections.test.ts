@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 
-import { byFacet, byState, goesOn, identityOf, lineAt, lineCount, MOST, withFollowing } from "./sections";
+import { byFacet, byState, goesOn, identityOf, lineAt, lineCount, MOST, rowKeys, withFollowing } from "./sections";
 
 const sections = byState({ states: { running: 2, queued: 1, failed: 3, succeeded: 1 } }, { user: "ada" }, "newest");
 const lines = (closed: string[] = []) => {
@@ -79,4 +79,16 @@ it("goes on among newer jobs where the oldest come first, and not by itself in o
   const many = follow("oldest", 40);
   expect(many).toHaveLength(25);
   expect(many.map(goesOn)).not.toContain(true);
+});
+
+it("knows rows by their jobs, wherever these are", () => {
+  const keys = (...ids: string[]) => {
+    const jobs = new Map(ids.map((id, place) => [`ended ${place}`, { id }]));
+    return rowKeys([0, 1, 2, 3, 4].map((index) => lineAt(sections, new Set(["running", "waiting"]), index + 2)), jobs);
+  };
+  const before = keys("b", "a");
+  const after = keys("new", "b", "a", "a");
+  expect(after.slice(2, 4)).toEqual(before.slice(1, 3));
+  // One that two pages have for a moment, and ones that are not read.
+  for (const all of [before, after]) expect(new Set(all).size).toBe(all.length);
 });

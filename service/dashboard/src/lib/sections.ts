@@ -138,3 +138,20 @@ export function lineAt(sections: readonly Section[], closed: ReadonlySet<string>
   }
   return null;
 }
+
+/**
+ * Keys of rows by their jobs, whatever place these have, so that the focus and a click under way stay with them. A row
+ * has its place as its key while its job is not read, or is in a row before it too: pages may be of different moments.
+ */
+export function rowKeys(lines: readonly (Line | null)[], jobs: ReadonlyMap<string, { id: string }>): string[] {
+  const taken = new Set<string>();
+  return lines.map((line) => {
+    if (line?.kind !== "job") return "";
+    const place = `${line.section.key} ${line.place}`;
+    const job = jobs.get(place);
+    const key = `${line.section.key} ${job?.id}`;
+    if (job === undefined || taken.has(key)) return place;
+    taken.add(key);
+    return key;
+  });
+}
