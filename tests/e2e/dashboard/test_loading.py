@@ -96,12 +96,42 @@ def test_part_that_cannot_be_loaded_is_told_with_a_way_to_reload(page: Page) -> 
     missing = page.get_by_role("main").get_by_role("alert")
     expect(missing).to_have_text("This part of the page could not be loaded.Reload")
     page.keyboard.press("Control+k")
-    expect(page.get_by_role("banner").get_by_role("alert")).to_be_in_viewport()
+    palette = page.get_by_role("dialog", name="Commands")
+    expect(palette.get_by_role("alert")).to_be_in_viewport()
     assert faults(page) == []
+    page.keyboard.press("Escape")
+    expect(palette).to_have_count(0)
     page.unroute(JOBS)
     missing.get_by_role("button", name="Reload").click()
     expect(page.get_by_role("heading", name="Jobs")).to_be_visible()
     expect(page.get_by_role("alert")).to_have_count(0)
+
+
+def test_what_is_typed_while_the_palette_is_loaded_is_searched_for(
+    page: Page, submit: Callable[..., dict[str, Any]]
+) -> None:
+    submit(name="gb-resnet")
+    slow: list[Route] = []
+
+    def hold(route: Route) -> None:
+        slow.append(route)
+
+    page.route(PALETTE, hold)
+    page.goto("/")
+    expect(page.get_by_role("link", name="1 gb-resnet")).to_be_visible()
+    with page.expect_request(PALETTE):
+        page.keyboard.press("Control+k")
+    palette = page.get_by_role("dialog", name="Commands")
+    # Alone, these keys lead to another page.
+    page.keyboard.type("gb")
+    expect(palette.get_by_role("textbox")).to_have_value("gb")
+    slow[0].continue_()
+    expect(palette.get_by_role("combobox")).to_be_focused()
+    page.keyboard.type("-res")
+    expect(palette.get_by_role("combobox")).to_have_value("gb-res")
+    expect(palette.get_by_role("option", name="gb-resnet", selected=True)).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="gb-resnet")).to_be_visible()
 
 
 def test_page_of_a_version_that_is_gone_is_told_so(page: Page, submit: Callable[..., dict[str, Any]]) -> None:

@@ -3,7 +3,7 @@ import { Trans } from "@lingui/react/macro";
 import { useQuery } from "@tanstack/react-query";
 import { useMatchRoute, useNavigate } from "@tanstack/react-router";
 import { Command } from "cmdk";
-import { useEffect, useState } from "react";
+import { useState } from "react";
 
 import { client, unwrap } from "../api/client";
 import { useCancel, useCheckpointNow, useDumpStacks, useHold, useJob, useRelease } from "../api/jobs";
@@ -15,46 +15,44 @@ import { useTheme } from "../lib/theme";
 import { Notice } from "../ui/Notice";
 import { pagesOf } from "../ui/pages";
 import { StateChip } from "../ui/StateChip";
-import { useModal } from "../ui/useModal";
 import { useSettled } from "../ui/useSettled";
 
 const SETTLE_MS = 150;
 const MOST_JOBS = 8;
 
 interface Props {
+  /** What is searched for, as it was typed. */
+  words: string;
+  onWords: (words: string) => void;
   onClose: () => void;
   onHelp: () => void;
 }
 
 /** Jobs, pages and actions by name; arrows choose, Enter does it. */
-export default function Palette({ onClose, onHelp }: Props) {
-  const { ref, props } = useModal(onClose);
-  const [words, setWords] = useState("");
+export default function Palette({ words, onWords, onClose, onHelp }: Props) {
   const found = useFound(words.trim());
-  useEffect(() => ref.current?.querySelector("input")?.focus(), [ref]);
   const matches = useMatchRoute();
   const here = matches({ to: "/jobs/$jobId", fuzzy: true });
   const jobId = here === false ? null : here.jobId;
   return (
-    <dialog {...props} className="dialog palette" aria-label={t`Commands`}>
-      <Command label={t`Commands`} loop>
-        <Command.Input
-          autoFocus
-          value={words}
-          onValueChange={setWords}
-          placeholder={t`A job’s number or name, a page, an action`}
-        />
-        <Command.List>
-          <Notice error={found.error} />
-          <Command.Empty>
-            {found.isComing ? <Trans>Searching…</Trans> : <Trans>Nothing has this name.</Trans>}
-          </Command.Empty>
-          {jobId != null && <OfJob id={jobId} onDone={onClose} />}
-          <Jobs found={found} onDone={onClose} />
-          <Pages onDone={onClose} onHelp={onHelp} />
-        </Command.List>
-      </Command>
-    </dialog>
+    <Command label={t`Commands`} loop>
+      <Command.Input
+        // Where it takes the place of the field that was there while this was loaded.
+        autoFocus
+        value={words}
+        onValueChange={onWords}
+        placeholder={t`A job’s number or name, a page, an action`}
+      />
+      <Command.List>
+        <Notice error={found.error} />
+        <Command.Empty>
+          {found.isComing ? <Trans>Searching…</Trans> : <Trans>Nothing has this name.</Trans>}
+        </Command.Empty>
+        {jobId != null && <OfJob id={jobId} onDone={onClose} />}
+        <Jobs found={found} onDone={onClose} />
+        <Pages onDone={onClose} onHelp={onHelp} />
+      </Command.List>
+    </Command>
   );
 }
 

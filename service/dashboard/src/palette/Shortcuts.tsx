@@ -3,9 +3,10 @@ import { useNavigate } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
 
 import { later } from "../ui/later";
+import { useModal } from "../ui/useModal";
 import { askedBy } from "./keys";
 
-const Palette = later(() => import("./Palette"), "default");
+const Palette = later(() => import("./Palette"), "default", Words);
 const Help = later(() => import("./Help"), "default");
 
 /** How long after `g` a second key counts, in milliseconds. */
@@ -41,10 +42,27 @@ export function Shortcuts() {
           <circle cx="8.5" cy="8.5" r="5.5" strokeWidth="1.7" /><path d="m13 13 5 5" strokeWidth="1.7" />
         </svg>
       </button>
-      {open === "palette" && <Palette onClose={() => setOpen(null)} onHelp={() => setOpen("help")} />}
+      {open === "palette" && <PaletteDialog onClose={() => setOpen(null)} onHelp={() => setOpen("help")} />}
       {open === "help" && <Help onClose={() => setOpen(null)} />}
     </>
   );
+}
+
+/** The palette in its dialog, which takes what is typed while the palette is loaded, too. */
+function PaletteDialog({ onClose, onHelp }: { onClose: () => void; onHelp: () => void }) {
+  const { ref, props } = useModal(onClose);
+  const [words, setWords] = useState("");
+  useEffect(() => ref.current?.querySelector("input")?.focus(), [ref]);
+  return (
+    <dialog {...props} className="dialog palette" aria-label={t`Commands`}>
+      <Palette words={words} onWords={setWords} onClose={onClose} onHelp={onHelp} />
+    </dialog>
+  );
+}
+
+/** The palette's field before the palette is loaded. */
+function Words({ words, onWords }: { words: string; onWords: (words: string) => void }) {
+  return <input cmdk-input="" aria-label={t`Commands`} value={words} onChange={({ target }) => onWords(target.value)} />;
 }
 
 function isField(target: EventTarget | null): boolean {
