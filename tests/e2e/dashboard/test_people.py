@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 from sqlalchemy import insert, select
 
 from service.db.models import Secret, SecretUse
@@ -141,8 +141,21 @@ def test_a_project_has_members_access_quotas_secrets_and_accounts(page: Page, li
     page.get_by_label("Name").fill("vision")
     page.get_by_role("button", name="Create").click()
     page.get_by_role("link", name="vision").click()
-    page.get_by_label("Who submits").select_option("members")
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        if held:
+            route.continue_()
+        else:
+            held.append(route)
+
+    page.route("**/api/v1/projects/vision", hold)
+    with page.expect_request("**/api/v1/projects/vision"):
+        page.get_by_label("Who submits").select_option("members")
     page.get_by_label("Jobs are read by").select_option("everyone")
+    expect(page.get_by_label("Jobs are read by")).to_have_value("everyone")
+    expect(page.get_by_label("Who submits")).to_have_value("members")
+    held[0].continue_()
     page.get_by_label("Jobs start over").select_option("off")
     page.get_by_role("button", name="Add a member").click()
     page.get_by_label("User").select_option("cleo")

@@ -12,8 +12,12 @@ import { Select } from "../ui/Select";
 export function AccessPanel({ project, leads }: { project: Project; leads: boolean }) {
   const { name, visibility, submitters } = project;
   const restarts = onOff(project.restarts);
-  const change = useChangeProject();
-  const chosen = change.isPending ? change.variables.changes : {};
+  // One for each: while a choice is under way, another one does not end what is shown of it.
+  const changes = { visibility: useChangeProject(), submitters: useChangeProject(), restarts: useChangeProject() };
+  const all = Object.values(changes);
+  const chosen = Object.assign(
+    {}, ...all.map(({ isPending, variables }) => isPending && variables.changes),
+  ) as Partial<Project>;
   if (!leads) {
     return (
       <Panel title={t`Access`}>
@@ -33,23 +37,23 @@ export function AccessPanel({ project, leads }: { project: Project; leads: boole
           hint={t`Beside owners and administrators.`}
           options={READERS}
           value={chosen.visibility ?? visibility}
-          onChange={(next) => change.mutate({ name, changes: { visibility: next } })}
+          onChange={(next) => changes.visibility.mutate({ name, changes: { visibility: next } })}
         />
         <Select
           label={t`Who submits`}
           hint={t`Reruns too. What was submitted before goes on.`}
           options={SUBMITTERS}
           value={chosen.submitters ?? submitters}
-          onChange={(next) => change.mutate({ name, changes: { submitters: next } })}
+          onChange={(next) => changes.submitters.mutate({ name, changes: { submitters: next } })}
         />
         <Select
           label={t`Jobs start over`}
           hint={t`Those that cannot be stopped, at most twice, unless their specs decide.`}
           options={RESTARTS}
           value={chosen.restarts == null ? restarts : onOff(chosen.restarts)}
-          onChange={(next) => change.mutate({ name, changes: { restarts: next === "on" } })}
+          onChange={(next) => changes.restarts.mutate({ name, changes: { restarts: next === "on" } })}
         />
-        <Notice error={change.error} />
+        <Notice error={all.find(({ error }) => error !== null)?.error ?? null} />
       </div>
     </Panel>
   );
