@@ -137,6 +137,7 @@ def test_several_jobs_are_tagged_and_cancelled_at_once(page: Page, submit: Submi
     bar.get_by_label(re.compile("Priority of 4")).select_option("high")
     expect(told).to_contain_text("4 now high")
     bar.get_by_role("button", name="Cancel 4").click()
+    expect(page.get_by_role("dialog").get_by_role("button", name="Back")).to_be_focused()
     page.get_by_role("dialog").get_by_role("button", name="Cancel 4 jobs").click()
     expect(told).to_contain_text("4 cancelled")
     expect(bar.get_by_role("button", name="Cancel")).to_have_count(0)

@@ -19,7 +19,7 @@ export default function Help({ onClose }: { onClose: () => void }) {
             </div>
           ))}
         </dl>
-        <div className="dialog-actions"><button type="submit" className="button" autoFocus><Trans>Close</Trans></button></div>
+        <div className="dialog-actions"><button type="submit" className="button"><Trans>Close</Trans></button></div>
       </form>
     </dialog>
   );

@@ -15,7 +15,10 @@ interface Props {
   onClose: () => void;
 }
 
-/** A modal question; Escape and the backdrop mean no. */
+/**
+ * A modal question; Escape and the backdrop mean no. The browser gives the focus to its first field or, without any, to
+ * the way back.
+ */
 export function Dialog({ title, children, confirm, danger, busy, only, onConfirm, onClose }: Props) {
   const { ref, props } = useModal(onClose, only);
   const heading = useId();
@@ -32,7 +35,7 @@ export function Dialog({ title, children, confirm, danger, busy, only, onConfirm
         <div className="dialog-body">{children}</div>
         <div className="dialog-actions">
           {only !== true && <button type="button" className="button" onClick={() => ref.current?.close()}><Trans>Back</Trans></button>}
-          <button type="submit" className={`button ${danger === true ? "danger" : "primary"}`} disabled={busy} autoFocus>
+          <button type="submit" className={`button ${danger === true ? "danger" : "primary"}`} disabled={busy}>
             {confirm}
           </button>
         </div>
