@@ -2,6 +2,7 @@ from .devices import Device as Device
 from .devices import DeviceKind as DeviceKind
 from .devices import LinkLevel as LinkLevel
 from .devices import Topology as Topology
+from .devices import is_mig_instance as is_mig_instance
 from .environment import MAX_ENVIRONMENT as MAX_ENVIRONMENT
 from .environment import MAX_PACKAGES as MAX_PACKAGES
 from .environment import Environment as Environment

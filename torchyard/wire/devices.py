@@ -11,6 +11,11 @@ class DeviceKind(StrEnum):
     CPU_SLOT = "cpu"
 
 
+def is_mig_instance(uuid: str) -> bool:
+    """Return whether a GPU's UUID, as NVML gives it, is that of a MIG instance."""
+    return uuid.startswith("MIG-")
+
+
 class LinkLevel(StrEnum):
     """The link between two GPUs of a node, the fastest first, as the driver tells it."""
 

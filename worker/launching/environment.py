@@ -13,7 +13,7 @@ from torchyard import home
 from torchyard.ids import JobId
 from torchyard.injob import entry_points, layout
 from torchyard.spec import JobSpec
-from torchyard.wire import Device, DeviceKind
+from torchyard.wire import Device, DeviceKind, is_mig_instance
 from worker.attempts.folder import AttemptFolder
 from worker.launching.identity import UnixUser
 from worker.launching.inherited import inherited
@@ -135,8 +135,7 @@ def _devices(devices: Sequence[Device], *, confined: bool) -> dict[str, str]:
     seen = sorted(gpu.index for gpu in gpus)
     # A MIG instance has no index of its own.
     names = [
-        gpu.uuid if gpu.uuid.startswith("MIG-") else str(seen.index(gpu.index) if confined else gpu.index)
-        for gpu in gpus
+        gpu.uuid if is_mig_instance(gpu.uuid) else str(seen.index(gpu.index) if confined else gpu.index) for gpu in gpus
     ]
     return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ",".join(names)}
 

@@ -10,6 +10,8 @@ from enum import IntEnum, StrEnum
 from functools import cached_property
 from typing import NamedTuple
 
+from torchyard.wire import is_mig_instance
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ResourceRequest:
@@ -92,7 +94,7 @@ class Slot:
 
     def suits(self, resources: ResourceRequest) -> bool:
         """Return whether the slot has the type and memory that the job asks for, free or not."""
-        if resources.gpus > 1 and self.uuid.startswith("MIG-"):
+        if resources.gpus > 1 and is_mig_instance(self.uuid):
             return False  # CUDA shows a process no more than one
         if resources.gpu_type and resources.gpu_type.lower() not in self.name.lower():
             return False
