@@ -57,9 +57,11 @@ class RestartBan(StrEnum):
     """Origin of a ban on putting a job back."""
 
     SPEC = auto()
-    #: The policy puts nobody back (`restarts: 0`), or none of the job's project that does not ask for it.
+    #: `restarts: 0`: no job is put back.
     POLICY = auto()
+    #: `no_restarts` names the job's project: only jobs that ask for it are put back.
     POLICY_FOR_PROJECT = auto()
+    #: `restarts: false` of the project: only jobs that ask for it are put back.
     PROJECT = auto()
 
 

@@ -19,7 +19,8 @@ from service.scheduler.policy.placement import PlacementRequest
 from torchyard.ids import JobId
 from torchyard.spec.policy import Policy
 
-#: Hindrances: however many devices its own jobs have of a node, nobody is stopped there for their sake.
+#: Hindrance of a device that a job of the reservation itself has, and of one whose job would have to be stopped. Their
+#: sum ranks the nodes: one with nothing to stop comes first, however many devices own jobs have on another.
 _OWN, _STOPPABLE = -1, 1 << 20
 
 
