@@ -215,6 +215,7 @@ def test_charts_are_in_sections_and_how_they_are_shown_stands_in_the_address(
     page.wait_for_url(re.compile("full=loss"))
     page.keyboard.press("Escape")
     expect(whole).to_have_count(0)
+    page.wait_for_url(re.compile("^((?!full=).)*$"))
 
 
 def test_the_log_is_followed_until_one_scrolls_up(page: Page, submit: Submit, node: Agent) -> None:

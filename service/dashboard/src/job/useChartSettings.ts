@@ -1,4 +1,4 @@
-import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useMatch, useNavigate, useSearch } from "@tanstack/react-router";
 import { useCallback, useEffect, useRef, useState } from "react";
 
 import { type ChartChange, type ChartSettings, parseChartSettings } from "../lib/chartSettings";
@@ -10,14 +10,16 @@ const SETTLE_MS = 250;
 /** How the charts are shown: as the address says at first, and the address follows. */
 export function useChartSettings(from: "/jobs/$jobId/$tab" | "/shared/$token"): [ChartSettings, (change: ChartChange) => void] {
   const navigate = useNavigate();
+  const pathname = useMatch({ from, select: (match) => match.pathname });
   const [settings, setSettings] = useState<ChartSettings>(useSearch({ from }));
   const settled = useSettled<ChartSettings>(settings, SETTLE_MS);
   const written = useRef(settings);
   useEffect(() => {
-    if (settled === null || settled === written.current) return;
+    // Whoever has left meanwhile is not taken to another page.
+    if (settled === null || settled === written.current || location.pathname !== pathname) return;
     written.current = settled;
     void navigate({ to: ".", search: settled, replace: true, resetScroll: false });
-  }, [settled, navigate]);
+  }, [settled, navigate, pathname]);
   const change = useCallback((part: ChartChange) => setSettings((known) => {
     const next = parseChartSettings({ ...known, ...part });
     return JSON.stringify(next) === JSON.stringify(known) ? known : next;
