@@ -1,9 +1,9 @@
 import { t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
-import { useQuery } from "@tanstack/react-query";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useMatchRoute, useNavigate } from "@tanstack/react-router";
 import { Command } from "cmdk";
-import { useState } from "react";
+import { type KeyboardEvent, useEffect, useRef, useState } from "react";
 
 import { client, unwrap } from "../api/client";
 import { useCancel, useCheckpointNow, useDumpStacks, useHold, useJob, useRelease } from "../api/jobs";
@@ -31,11 +31,13 @@ interface Props {
 /** Jobs, pages and actions by name; arrows choose, Enter does it. */
 export default function Palette({ words, onWords, onClose, onHelp }: Props) {
   const found = useFound(words.trim());
+  const openJob = useOpenJob(onClose);
+  const onEnter = useEnterAhead(words, found, openJob);
   const matches = useMatchRoute();
   const here = matches({ to: "/jobs/$jobId", fuzzy: true });
   const jobId = here === false ? null : here.jobId;
   return (
-    <Command label={t`Commands`} loop>
+    <Command label={t`Commands`} loop onKeyDown={onEnter}>
       <Command.Input
         // Where it takes the place of the field that was there while this was loaded.
         autoFocus
@@ -49,7 +51,7 @@ export default function Palette({ words, onWords, onClose, onHelp }: Props) {
           {found.isComing ? <Trans>Searching…</Trans> : <Trans>Nothing has this name.</Trans>}
         </Command.Empty>
         {jobId != null && <OfJob id={jobId} onDone={onClose} />}
-        <Jobs found={found} onDone={onClose} />
+        <Jobs found={found} onOpen={openJob} />
         <Pages onDone={onClose} onHelp={onHelp} />
       </Command.List>
     </Command>
@@ -68,16 +70,40 @@ interface Found {
 /** Jobs with some words in their names, or of that number. */
 function useFound(words: string): Found {
   const q = useSettled(words, SETTLE_MS) ?? "";
-  const { data, error, isFetching } = useQuery({
+  const { data, error, isFetching, isPlaceholderData } = useQuery({
     queryKey: ["jobs", "palette", q],
     queryFn: () => unwrap(client.GET("/api/v1/jobs", { params: { query: { q, limit: MOST_JOBS } } })),
     enabled: q !== "",
+    // What was found stays, as far as it has the new words too, so that Enter opens what is seen.
+    placeholderData: keepPreviousData,
   });
-  return { q, jobs: data?.items ?? [], error, isComing: q !== words || (isFetching && data === undefined) };
+  const isUnanswered = isFetching && (data === undefined || isPlaceholderData);
+  return { q, jobs: q === "" ? [] : (data?.items ?? []), error, isComing: q !== words || isUnanswered };
 }
 
-function Jobs({ found: { q, jobs }, onDone }: { found: Found; onDone: () => void }) {
+function useOpenJob(onDone: () => void): (job: Job) => void {
   const navigate = useNavigate();
+  return ({ number }) => {
+    onDone();
+    void navigate({ to: "/jobs/$jobId", params: { jobId: String(number) } });
+  };
+}
+
+/** Open the first job found, where Enter was pressed before anything was. */
+function useEnterAhead(words: string, { jobs, isComing }: Found, open: (job: Job) => void) {
+  const entered = useRef<string | null>(null);
+  useEffect(() => {
+    if (entered.current === words && isComing) return;
+    if (entered.current === words && jobs[0] !== undefined) open(jobs[0]);
+    entered.current = null;
+  }, [words, isComing, jobs, open]);
+  return ({ key, currentTarget }: KeyboardEvent) => {
+    if (key !== "Enter" || !isComing) return;
+    if (currentTarget.querySelector("[cmdk-item][aria-selected=true]") === null) entered.current = words;
+  };
+}
+
+function Jobs({ found: { q, jobs }, onOpen }: { found: Found; onOpen: (job: Job) => void }) {
   if (jobs.length === 0) return null;
   return (
     <Command.Group heading={t`Jobs`}>
@@ -87,10 +113,7 @@ function Jobs({ found: { q, jobs }, onDone }: { found: Found; onDone: () => void
           // The service has found it, by its number perhaps, so nothing else decides.
           value={`${job.number} ${job.name} ${job.id}`}
           keywords={[q]}
-          onSelect={() => {
-            onDone();
-            void navigate({ to: "/jobs/$jobId", params: { jobId: String(job.number) } });
-          }}
+          onSelect={() => onOpen(job)}
         >
           <span className="num faint">{job.number}</span> <span className="palette-name">{job.name}</span>
           <span className="faint">{job.user}</span> <StateChip state={job.state} held={job.held} blocked={job.blocked} />
