@@ -10,7 +10,7 @@ from types import FrameType
 from torchyard.api import Job
 from torchyard.cli import common, outputs
 from torchyard.cli import format as shown
-from torchyard.cli.jobs import print_error
+from torchyard.cli.jobs import end_told, print_error
 from torchyard.cli.loglines import LONGEST
 from torchyard.cli.terminal import can_draw, clean, clean_log, drawn
 from torchyard.client.client import Client
@@ -186,59 +186,71 @@ def follow(client: Client, job: Job, *, beside: bool = False) -> Job:
     With `beside`, nothing is written to stdout.
     """
     common.note(f"job {job.number} {job.name} submitted")
-    screen = Screen(beside=beside)
-    steps = (
-        lambda: _to_the_end(client, job, screen),
-        lambda: _left_running(client, job, screen),
-        lambda: _cancelled(client, job, screen),
-    )
+    follower = _Follower(client, job, Screen(beside=beside))
     with Interrupts() as interrupts:
-        for answered, step in enumerate(steps):
+        for answered, step in enumerate((follower.to_the_end, follower.left_running, follower.cancelled)):
             if (done := interrupts.run(step, answered)) is not None:
                 return done
     raise KeyboardInterrupt
 
 
-def _left_running(client: Client, job: Job, screen: Screen) -> Job:
-    """Wait for the second Ctrl-C, or else leave the job running."""
-    screen.status("")
-    common.note(
-        f"\njob {job.number} goes on; Ctrl-C again within {DECIDE_S:.0f} s cancels it, Enter leaves now "
-        f"(later: `yard logs -f {job.number}` follows it, `yard cancel {job.number}` stops it)"
-    )
-    select.select([sys.stdin] if sys.stdin.isatty() else [], [], [], DECIDE_S)
-    return client.job(job.id)
+class _Follower:
+    """One job on the screen; its logs are shown once, however often Ctrl-C is pressed."""
 
+    def __init__(self, client: Client, job: Job, screen: Screen) -> None:
+        self._client = client
+        self._job = job
+        self._screen = screen
+        self._ranks: RankLogs | None = None
 
-def _cancelled(client: Client, job: Job, screen: Screen) -> Job:
-    client.cancel(job.id)
-    common.note(f"cancelling job {job.number}: it may save its work first (Ctrl-C leaves it to that)")
-    return _to_the_end(client, job, screen)
+    def to_the_end(self) -> Job:
+        """Show the job until it has ended."""
+        client, screen = self._client, self._screen
+        while True:
+            job = self._job
+            if job.attempt and job.started_at and (self._ranks is None or self._ranks.attempt != job.attempt):
+                self._join()
+                self._ranks = RankLogs(client, job, screen)
+            if job.state in JOB_FINAL:
+                break
+            if self._ranks is not None and self._ranks.unread:
+                common.note(
+                    f"nobody reads the log any more; job {job.number} goes on: `yard cancel {job.number}` stops it"
+                )
+                raise BrokenPipeError
+            screen.status(_status(client, job))
+            try:
+                self._job = client.wait(job.id, timeout_s=LOOK_S)
+            except TimeoutError:
+                self._job = client.job(job.id)
+        self._join()
+        screen.status("")
+        ranks = self._ranks
+        shown_ranks = set() if ranks is None or ranks.attempt != job.attempt else ranks.shown
+        _tell_end(client, job, shown_ranks, beside=screen.beside)
+        return job
 
+    def left_running(self) -> Job:
+        """Wait for the second Ctrl-C, or else leave the job running."""
+        job = self._job
+        self._screen.status("")
+        common.note(
+            f"\njob {job.number} goes on; Ctrl-C again within {DECIDE_S:.0f} s cancels it, Enter leaves now "
+            f"(later: `yard logs -f {job.number}` follows it, `yard cancel {job.number}` stops it)"
+        )
+        select.select([sys.stdin] if sys.stdin.isatty() else [], [], [], DECIDE_S)
+        return self._client.job(job.id)
 
-def _to_the_end(client: Client, job: Job, screen: Screen) -> Job:
-    ranks: RankLogs | None = None
-    while True:
-        if job.attempt and job.started_at and (ranks is None or ranks.attempt != job.attempt):
-            if ranks is not None:
-                ranks.join()
-            ranks = RankLogs(client, job, screen)
-        if job.state in JOB_FINAL:
-            break
-        if ranks is not None and ranks.unread:
-            common.note(f"nobody reads the log any more; job {job.number} goes on: `yard cancel {job.number}` stops it")
-            raise BrokenPipeError
-        screen.status(_status(client, job))
-        try:
-            job = client.wait(job.id, timeout_s=LOOK_S)
-        except TimeoutError:
-            job = client.job(job.id)
-    if ranks is not None:
-        ranks.join()
-    screen.status("")
-    shown_ranks = set() if ranks is None or ranks.attempt != job.attempt else ranks.shown
-    _tell_end(client, job, shown_ranks, beside=screen.beside)
-    return job
+    def cancelled(self) -> Job:
+        """Have the job cancelled, and show it until it has ended."""
+        number = self._job.number
+        self._client.cancel(self._job.id)
+        common.note(f"cancelling job {number}: it may save its work first (Ctrl-C leaves it to that)")
+        return self.to_the_end()
+
+    def _join(self) -> None:
+        if self._ranks is not None:
+            self._ranks.join()
 
 
 def _status(client: Client, job: Job) -> str:
@@ -265,7 +277,7 @@ def _tell_end(client: Client, job: Job, shown_ranks: Container[int], *, beside: 
 
 def _unsaved(client: Client, job: Job) -> str:
     """Reason why a stop saved nothing, if it did not."""
-    message = client.events(job.id)[-1].message if job.stop is not None else ""
+    message = end_told(client, job) if job.stop is not None else ""
     _, found, why = message.partition("; nothing was saved")
     return f"{found}{why}"
 

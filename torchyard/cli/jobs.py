@@ -272,11 +272,16 @@ def _tell_stopped(client: "Client", job: "Job") -> None:
     if job.stop is None or job.ended_at is not None:
         return
     try:
-        client.wait(job.id, timeout_s=STOPPED_S)
+        ended = client.wait(job.id, timeout_s=STOPPED_S)
     except TimeoutError:
         common.note(f"job {job.number} has not ended yet: it may save its work first (`yard show {job.number}`)")
         return
-    common.note(f"job {job.number}: {client.events(job.id)[-1].message}")
+    common.note(f"job {job.number}: {end_told(client, ended)}")
+
+
+def end_told(client: "Client", job: "Job") -> str:
+    """Message of the event that ended a job; others may follow, as a checkpoint's that came after it."""
+    return next((each.message for each in reversed(client.events(job.id)) if each.kind == job.state.value), "")
 
 
 def hold(jobs: JobRefs, json: common.Json = False) -> None:

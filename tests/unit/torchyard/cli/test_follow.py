@@ -1,11 +1,14 @@
 import signal
+import threading
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
 
 from service.api.examples.jobs import JOB, MODELS
 from tests.support.resources import job
 from torchyard import api
+from torchyard.cli import follow as module
 from torchyard.cli.follow import Interrupts, LineBuffer, RankLogs, Screen, follow
 from torchyard.cli.loglines import LONGEST
 from torchyard.client.client import Client
@@ -120,6 +123,62 @@ def test_a_log_that_nobody_reads_any_more_is_left_and_the_job_goes_on(
     with Running(url="http://127.0.0.1:9", token="none") as client, pytest.raises(BrokenPipeError):
         follow(client, running)
     assert f"job {running.number} goes on: `yard cancel {running.number}` stops it" in capsys.readouterr().err
+
+
+class WithoutFiles(Client):
+    """A client of a job whose files are all stored: none."""
+
+    def attempts(self, *_: object) -> list[api.Attempt]:
+        return []
+
+    def outputs(self, *_: object, **__: object) -> list[api.Output]:
+        return []
+
+
+def test_a_job_that_the_second_ctrl_c_cancels_shows_its_log_once(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And why nothing was saved, although an older checkpoint was told of after the end."""
+    shown, cancelled = threading.Event(), threading.Event()
+
+    class Followed(WithoutFiles):
+        def follow_logs(self, *_: object, **__: object) -> Iterator[LogChunk]:
+            yield LogChunk(attempt=1, offset=0, next=6, text="step 1\n")
+            shown.set()
+            assert cancelled.wait(60)
+            yield LogChunk(attempt=1, offset=6, next=11, text="last\n")
+
+        def wait(self, *_: object, **__: object) -> api.Job:
+            assert shown.wait(60)
+            if not cancelled.is_set():
+                signal.raise_signal(signal.SIGINT)
+            return ended
+
+        def job(self, *_: object) -> api.Job:
+            return ended
+
+        def cancel(self, *_: object) -> api.Job:
+            cancelled.set()
+            return running
+
+        def events(self, *_: object) -> list[api.Event]:
+            return told
+
+    begun = {"attempt": 1, "started_at": JOB.created_at}
+    running = job(state=JobState.RUNNING, **begun)
+    end = JOB.created_at + timedelta(seconds=3)
+    ended = job(state=JobState.CANCELLED, ended_at=end, stop="cancel", **begun)
+    event = next(each for each in MODELS if isinstance(each, api.Event))
+    told = [
+        event.model_copy(update={"kind": "cancelled", "message": "stopped; nothing was saved, because: full"}),
+        event.model_copy(update={"kind": "checkpoint", "message": "checkpoint of step 1 written"}),
+    ]
+    monkeypatch.setattr(module.select, "select", lambda *_: signal.raise_signal(signal.SIGINT))
+    with Followed(url="http://127.0.0.1:9", token="none") as client:
+        assert follow(client, running) is ended
+    out, err = capsys.readouterr()
+    assert out == "step 1\nlast\n"
+    assert "job 1 cancelled after 3.0s; nothing was saved, because: full\n" in err
 
 
 def test_a_program_that_reads_the_end_as_json_gets_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
