@@ -8,8 +8,22 @@ from threading import Thread
 import pytest
 
 from tests.support.handlers import connected
+from torchyard.client import connection as module
 from torchyard.client.connection import Connection
 from torchyard.exceptions import NotFoundError, UnreachableError
+
+
+class Clock:
+    """A clock that only sleep moves: no busy machine shortens a patience."""
+
+    def __init__(self) -> None:
+        self._now = 0.0
+
+    def monotonic(self) -> float:
+        return self._now
+
+    def sleep(self, seconds: float) -> None:
+        self._now += seconds
 
 
 class Service(ThreadingHTTPServer):
@@ -62,7 +76,9 @@ def test_times_are_compared_with_the_services_clock(service: Service, hours: int
     connection.close()
 
 
-def test_a_service_that_is_away_is_told_of_at_once_and_taken_for_none_soon() -> None:
+def test_a_service_that_is_away_is_told_of_at_once_and_taken_for_none_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(module, "time", clock)
     with socket.create_server(("127.0.0.1", 0)) as free:
         url = f"http://127.0.0.1:{free.getsockname()[1]}"
     connection = Connection(url, "token")
@@ -71,10 +87,11 @@ def test_a_service_that_is_away_is_told_of_at_once_and_taken_for_none_soon() -> 
     with pytest.raises(UnreachableError, match=r"does not answer .*yard up"):
         connection.request("GET", "/jobs")
     assert told == []
-    connection.first_patience_s, connection.patience_s = 0.2, 60.0
+    connection.first_patience_s, connection.patience_s = 2.0, 60.0
     with pytest.raises(UnreachableError):
         connection.request("GET", "/jobs", patience_s=30.0)
-    assert told == [f"{url} does not answer: trying again for up to 0 s …"]
+    assert told == [f"{url} does not answer: trying again for up to 2 s …"]
+    assert 2.0 <= clock.monotonic() < 5.0
     connection.close()
 
 
