@@ -96,7 +96,7 @@ def test_recipes_on_two_nodes_come_to_what_one_node_comes_to(two: Fleet, tmp_pat
         for name, gpus in GPUS.items()
     }
     for name, job in jobs.items():
-        ended = two.client.wait(job.id, timeout_s=180)
+        ended = results.settled(two.client, job.id)
         assert ended.state is JobState.SUCCEEDED, (name, ended.error, log(two, job.id, 0)[-3000:])
         proofs[name] = results.proof(two.client, job.id, tmp_path / name)
         losses[name] = results.series(two.client, job.id, "val/loss")
@@ -131,13 +131,12 @@ def test_each_node_keeps_its_own_files_and_finds_them_again(two: Fleet) -> None:
     for rank in range(2):
         until(lambda rank=rank: log(two, job.id, rank) == "written\n", seconds=60, what=f"node rank {rank}")
     two.client.cancel(job.id)
-    two.client.wait(job.id, timeout_s=60)
-    until(lambda: all(attempt.settled for attempt in two.client.attempts(job.id)), what="all files")
+    results.settled(two.client, job.id)
     found = two.client.outputs(job.id, every=True)
     ranked = [(each.name, each.node_rank, each.node) for each in found]
     first, second = two.addresses
     assert ranked == [(name, rank, (first, second)[rank]) for name in ("same.txt", "snapshot.pt") for rank in (0, 1)]
 
     again = two.client.rerun(job.id)
-    assert two.client.wait(again.id, timeout_s=60).state is JobState.SUCCEEDED
+    assert results.settled(two.client, again.id).state is JobState.SUCCEEDED
     assert [log(two, again.id, rank) for rank in range(2)] == ["rank 0\n", "rank 1\n"]

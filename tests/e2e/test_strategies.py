@@ -24,7 +24,7 @@ def test_examples_come_to_the_same_and_prove_what_they_are(yard: Stack, tmp_path
     jobs = {name: yard.client.submit(yaml.safe_load((EXAMPLES / f"{name}.yaml").read_text())) for name in RANKS}
     losses, held = {}, {}
     for name, job in jobs.items():
-        ended = yard.client.wait(job.id)
+        ended = results.settled(yard.client, job.id)
         assert ended.state is JobState.SUCCEEDED, (name, ended.error, yard.log(job)[-3000:])
         proof = results.proof(yard.client, job.id, tmp_path / name)
         assert proof["strategy"] == name

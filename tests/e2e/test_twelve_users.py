@@ -44,11 +44,9 @@ class Person:
         spec = {"name": what, "launcher": "none", "command": ["sh", "-c", script], "max_retries": 0}
         self.jobs[what] = self.client.submit({**spec, "resources": {"gpus": 0, **resources}})
 
-    def state(self, what: str) -> JobState:
-        return self.client.job(self.jobs[what].id).state
-
-    def runs(self, what: str) -> None:
-        wait.until(lambda: self.state(what) is JobState.RUNNING, what=f"{what} of {self.name}")
+    def starts(self, what: str) -> None:
+        """Wait for a start; one that is careless may have been ended again by then."""
+        wait.until(lambda: self.client.job(self.jobs[what].id).started_at, what=f"{what} of {self.name}")
 
     def ends(self, what: str) -> api.Job:
         """The job once it has ended."""
@@ -140,9 +138,9 @@ def test_every_honest_job_is_done_and_every_offender_is_named(lab: Lab) -> None:
         watcher = threading.Thread(target=lambda: watched.extend(bob.watch("cleaning")))
         watcher.start()
         for person, what in ((ada, "training"), (cyd, "tuning"), (bob, "cleaning")):
-            person.runs(what)
+            person.starts(what)
         eve.submit("greedy", f"{lab.use(1, 40960)}; exec sleep 600", gpus=1, gpu_share="10GiB")
-        eve.runs("greedy")
+        eve.starts("greedy")
         # Kim's waits for the card that lou sits on, ivy's for its turn behind it until she is removed.
         kim.submit("next", lab.until_evening(lab.use(2, 4096)), gpus=1)
         ivy.submit("left", "echo never", gpus=1)
@@ -166,7 +164,7 @@ def test_every_honest_job_is_done_and_every_offender_is_named(lab: Lab) -> None:
         assert "of disk" in gus.why_failed("filler")
         assert "memory of 100.0 MiB" in hal.why_failed("hog")
     # Lou has gone home. What waits for the card starts, but not the job of whoever is no user any more.
-    kim.runs("next")
+    kim.starts("next")
     removed = lab.yard.client.why(ivy.jobs["left"].id)
     assert "ivy is deactivated" in removed.model_dump_json()
     assert lab.yard.client.job(ivy.jobs["left"].id).state is JobState.QUEUED

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import stack, wait
+from tests.support import results, stack, wait
 from torchyard.states import JobState
 
 pytestmark = pytest.mark.e2e
@@ -27,7 +27,7 @@ def test_the_second_job_of_an_environment_starts_warm(tmp_path: Path, monkeypatc
 
         def run() -> tuple[bool, str | None, bytes]:
             job = yard.client.submit({**spec, "resources": {"gpus": 1}})
-            ended = yard.client.wait(job.id, timeout_s=120)
+            ended = results.settled(yard.client, job.id)
             assert ended.state is JobState.SUCCEEDED, (ended.error, yard.log(job))
             (start,) = yard.client.timing(job.id)
             return bool(start.warm), start.cold_reason, yard.log(job)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import processes, stack, wait
+from tests.support import processes, results, stack, wait
 from tests.support.stack import Stack
 from torchyard.api import Job
 from torchyard.spec.policy import Policy
@@ -102,9 +102,7 @@ def newest(yard: Stack) -> Job:
 
 
 def settled(yard: Stack, job: Job) -> Job:
-    ended = yard.client.wait(job.id, timeout_s=120)
-    wait.until(lambda: all(attempt.settled for attempt in yard.client.attempts(job.id)), what="all files")
-    return ended
+    return results.settled(yard.client, job.id, seconds=120)
 
 
 def names(yard: Stack, job: Job) -> dict[tuple[str, str], str]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import psutil
 
+from tests.support import wait
 from worker.monitoring.stacks import PY_SPY
 
 MARK = "LEAK_WATCH_ID"
@@ -107,8 +108,12 @@ def of_attempt(attempt: str, **environment: str) -> list[psutil.Process]:
 
 
 def rank(attempt: str, number: int) -> psutil.Process:
-    """A rank's own process; its wrapper is the parent."""
-    found = of_attempt(attempt, RANK=str(number))
-    wrappers = {process.pid for process in found}
-    (program,) = [process for process in found if process.ppid() in wrappers]
+    """A rank's own process, once there is one; its wrapper is the parent."""
+
+    def programs() -> list[psutil.Process]:
+        found = of_attempt(attempt, RANK=str(number))
+        wrappers = {process.pid for process in found}
+        return [process for process in found if process.ppid() in wrappers]
+
+    (program,) = wait.until(programs, what=f"rank {number}")
     return program

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.support import wait
+from tests.support import results, wait
 from tests.support.stack import Stack
 from torchyard.api import Checkpoint, Job
 from torchyard.states import JobState
@@ -58,13 +58,13 @@ class User:
         return drafts.prepare(draft, active).submit(self.yard.client)
 
     def succeeds(self, job: Job, seconds: float = 180) -> Job:
-        """The job once it has ended well; its log is the message if it has not."""
+        """The job once it has ended well and all it left is stored; its log is the message if it has not."""
         return self.ends(job, JobState.SUCCEEDED, seconds)
 
     def ends(self, job: Job, state: JobState, seconds: float = 180) -> Job:
-        """The job once it has ended in this state; its log is the message if it has not."""
+        """The job once it has ended in this state and all it left is stored; its log is the message if it has not."""
         try:
-            ended = self.yard.client.wait(job.id, timeout_s=seconds)
+            ended = results.settled(self.yard.client, job.id, seconds)
         except TimeoutError as error:
             raise AssertionError(f"{error}\n{self.log(job)}") from error
         assert ended.state is state, f"{ended.state}: {ended.error}\n{self.log(ended)}"
