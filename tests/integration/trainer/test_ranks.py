@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.utils.data import Subset, TensorDataset, random_split
 
 from tests.support import ranks, training, wait
 from tests.support.attempt import AttemptFolder
 from torchyard.recipe import Recipe
 from trainer.command import main
-from trainer.data import DataSets, Shape
+from trainer.data import Batch, DataSets, Shape, TensorData
 from trainer.distributed.process_group import joined
 from trainer.loop.components import build
 from trainer.loop.training import Training
@@ -30,15 +30,6 @@ UNEVEN: dict[str, Any] = {
     "epochs": 2,
     "batch_size": 10,
     "log_every": 1,
-}
-#: Long enough to be stopped on the way.
-LONG: dict[str, Any] = {
-    "model": {"name": "mlp", "hidden": [16], "dropout": 0.5},
-    "data": {"name": "synthetic", "samples": 4001, "validation_samples": 37, "shape": [5]},
-    "optim": {"name": "adam", "lr": 0.001},
-    "epochs": 2,
-    "batch_size": 10,
-    "log_every": 7,
 }
 
 
@@ -157,16 +148,50 @@ def drawn(given: dict[str, Any]) -> float:
         return float(torch.rand(()))
 
 
+class Gated(TensorData):
+    """The 100th batch comes once the gate is there."""
+
+    def __init__(self, samples: Tensor, targets: Tensor, gate: Path) -> None:
+        super().__init__(samples, targets)
+        self._gate = gate
+        self._batches = 0
+
+    def __getitems__(self, indices: list[int]) -> Batch:
+        self._batches += 1
+        if self._batches == 100:
+            wait.until(self._gate.exists, seconds=ranks.PATIENCE_S, what="the gate")
+        return super().__getitems__(indices)
+
+
+def gated(gate: str) -> DataSets:
+    """Some points of two classes, the same in every run; their number does not divide by two ranks or the batch."""
+    samples = torch.randn(4038, 5, generator=torch.Generator().manual_seed(0))
+    targets = (samples.sum(dim=1) > 0).long()
+    train, validation = Gated(samples[37:], targets[37:], Path(gate)), TensorData(samples[:37], targets[:37])
+    return DataSets(train=train, validation=validation, shape=Shape(sample=(5,), classes=2))
+
+
 def test_a_stopped_run_resumes_exactly(tmp_path: Path) -> None:
-    undisturbed = attempt_of(tmp_path, "undisturbed", LONG)
+    gate = tmp_path / "gate"
+    recipe = {
+        "model": {"name": "mlp", "hidden": [16], "dropout": 0.5},
+        "data": {"name": "custom", "target": f"{__name__}:gated", "options": {"gate": str(gate)}},
+        "optim": {"name": "adam", "lr": 0.001},
+        "epochs": 2,
+        "batch_size": 10,
+        "log_every": 7,
+    }
+    gate.touch()
+    undisturbed = attempt_of(tmp_path, "undisturbed", recipe)
     train(undisturbed)
     losses = undisturbed.series("train/loss")
 
-    stopped = attempt_of(tmp_path, "stopped", LONG)
+    gate.unlink()
+    stopped = attempt_of(tmp_path, "stopped", recipe)
     with ranks.started(main, 2, ["recipe.json"], environment=stopped.environment(), cwd=stopped.root) as started:
-        # From here on the ranks look at calls 5, 21, 85, 341 at the latest: before the end at 402.
         wait.until(stopped.marks, seconds=60, what="the first poll")
         stopped.ask("stop")
+        gate.touch()  # the ranks look at calls 5, 21, 85, 341 at the latest: before the end at 402
         started.results()
         said = [started.output(rank) for rank in range(2)]
     outcome = stopped.outcome()
@@ -176,7 +201,7 @@ def test_a_stopped_run_resumes_exactly(tmp_path: Path) -> None:
     assert all(f"torchyard: stopped at step {step}" in output for output in said)
     assert stopped.checkpoints()[-1].name == f"step-{step:09d}"
 
-    resumed = attempt_of(tmp_path, "resumed", LONG)
+    resumed = attempt_of(tmp_path, "resumed", recipe)
     train(resumed, restore=stopped.checkpoints()[-1])
     for name in ("train/loss", "val/loss", "val/accuracy"):
         assert {**stopped.series(name), **resumed.series(name)} == undisturbed.series(name)
