@@ -134,6 +134,29 @@ def test_what_is_typed_while_the_palette_is_loaded_is_searched_for(
     expect(page.get_by_role("heading", name="gb-resnet")).to_be_visible()
 
 
+def test_enter_counts_while_the_palette_is_loaded(page: Page, submit: Callable[..., dict[str, Any]]) -> None:
+    submit(name="gb-resnet")
+    slow: list[Route] = []
+
+    def hold(route: Route) -> None:
+        slow.append(route)
+
+    page.route(PALETTE, hold)
+    page.goto("/")
+    expect(page.get_by_role("link", name="1 gb-resnet")).to_be_visible()
+    with page.expect_request(PALETTE):
+        page.keyboard.press("Control+k")
+    palette = page.get_by_role("dialog", name="Commands")
+    page.keyboard.type("re")
+    palette.get_by_role("textbox").dispatch_event("keydown", {"key": "Enter", "isComposing": True})
+    page.keyboard.type("sn")
+    page.keyboard.press("Enter")
+    expect(palette.get_by_role("textbox")).to_have_value("resn")
+    slow[0].continue_()
+    expect(page.get_by_role("heading", name="gb-resnet")).to_be_visible()
+    expect(palette).to_have_count(0)
+
+
 def test_page_of_a_version_that_is_gone_is_told_so(page: Page, submit: Callable[..., dict[str, Any]]) -> None:
     submit(name="resnet")
     page.goto("/")

@@ -66,6 +66,8 @@ export function SearchBox({ ref, value, metrics, complaints, onChange }: Props) 
     input.current?.setSelectionRange(one.caret, one.caret);
   };
   const press = (event: KeyboardEvent) => {
+    // The keys of an input method choose among its own suggestions.
+    if (event.nativeEvent.isComposing) return;
     const at = Math.min(chosen, found.length - 1);
     const pick = found[event.key === "Tab" ? Math.max(0, at) : at];
     const move = found.length === 0 ? undefined : MOVES[event.key];

@@ -16,28 +16,33 @@ import { Notice } from "../ui/Notice";
 import { pagesOf } from "../ui/pages";
 import { StateChip } from "../ui/StateChip";
 import { useSettled } from "../ui/useSettled";
+import { isEnter } from "./keys";
+import { hasWords } from "./words";
 
 const SETTLE_MS = 150;
 const MOST_JOBS = 8;
 
-interface Props {
+export interface Props {
   /** What is searched for, as it was typed. */
   words: string;
   onWords: (words: string) => void;
+  /** The words at which Enter was pressed too early. */
+  entered: string | null;
+  onEntered: (words: string | null) => void;
   onClose: () => void;
   onHelp: () => void;
 }
 
 /** Jobs, pages and actions by name; arrows choose, Enter does it. */
-export default function Palette({ words, onWords, onClose, onHelp }: Props) {
+export default function Palette(props: Props) {
+  const { words, onWords, onClose, onHelp } = props;
   const found = useFound(words.trim());
-  const openJob = useOpenJob(onClose);
-  const onEnter = useEnterAhead(words, found, openJob);
+  const ahead = useEnterAhead(props, found.isComing);
   const matches = useMatchRoute();
   const here = matches({ to: "/jobs/$jobId", fuzzy: true });
   const jobId = here === false ? null : here.jobId;
   return (
-    <Command label={t`Commands`} loop onKeyDown={onEnter}>
+    <Command label={t`Commands`} loop filter={hasWords} {...ahead}>
       <Command.Input
         // Where it takes the place of the field that was there while this was loaded.
         autoFocus
@@ -51,7 +56,7 @@ export default function Palette({ words, onWords, onClose, onHelp }: Props) {
           {found.isComing ? <Trans>Searching…</Trans> : <Trans>Nothing has this name.</Trans>}
         </Command.Empty>
         {jobId != null && <OfJob id={jobId} onDone={onClose} />}
-        <Jobs found={found} onOpen={openJob} />
+        <Jobs found={found} onDone={onClose} />
         <Pages onDone={onClose} onHelp={onHelp} />
       </Command.List>
     </Command>
@@ -81,29 +86,30 @@ function useFound(words: string): Found {
   return { q, jobs: q === "" ? [] : (data?.items ?? []), error, isComing: q !== words || isUnanswered };
 }
 
-function useOpenJob(onDone: () => void): (job: Job) => void {
-  const navigate = useNavigate();
-  return ({ number }) => {
-    onDone();
-    void navigate({ to: "/jobs/$jobId", params: { jobId: String(number) } });
-  };
-}
-
-/** Open the first job found, where Enter was pressed before anything was. */
-function useEnterAhead(words: string, { jobs, isComing }: Found, open: (job: Job) => void) {
-  const entered = useRef<string | null>(null);
+/** Do what is selected once all is found, where Enter was pressed before; returns what takes the key, and where. */
+function useEnterAhead({ words, entered, onEntered }: Props, isComing: boolean) {
+  const ref = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    if (entered.current === words && isComing) return;
-    if (entered.current === words && jobs[0] !== undefined) open(jobs[0]);
-    entered.current = null;
-  }, [words, isComing, jobs, open]);
-  return ({ key, currentTarget }: KeyboardEvent) => {
-    if (key !== "Enter" || !isComing) return;
-    if (currentTarget.querySelector("[cmdk-item][aria-selected=true]") === null) entered.current = words;
+    if (entered === null || (entered === words && isComing)) return;
+    // What was found is selected in a render of its own.
+    const timer = setTimeout(() => {
+      onEntered(null);
+      if (entered === words) selectedIn(ref.current)?.click();
+    });
+    return () => clearTimeout(timer);
+  }, [words, entered, onEntered, isComing]);
+  const onKeyDown = (press: KeyboardEvent) => {
+    if (isEnter(press) && isComing && selectedIn(ref.current) === null) onEntered(words);
   };
+  return { ref, onKeyDown };
 }
 
-function Jobs({ found: { q, jobs }, onOpen }: { found: Found; onOpen: (job: Job) => void }) {
+function selectedIn(list: HTMLElement | null): HTMLElement | null {
+  return list?.querySelector<HTMLElement>("[cmdk-item][aria-selected=true]") ?? null;
+}
+
+function Jobs({ found: { q, jobs }, onDone }: { found: Found; onDone: () => void }) {
+  const navigate = useNavigate();
   if (jobs.length === 0) return null;
   return (
     <Command.Group heading={t`Jobs`}>
@@ -113,7 +119,10 @@ function Jobs({ found: { q, jobs }, onOpen }: { found: Found; onOpen: (job: Job)
           // The service has found it, by its number perhaps, so nothing else decides.
           value={`${job.number} ${job.name} ${job.id}`}
           keywords={[q]}
-          onSelect={() => onOpen(job)}
+          onSelect={() => {
+            onDone();
+            void navigate({ to: "/jobs/$jobId", params: { jobId: String(job.number) } });
+          }}
         >
           <span className="num faint">{job.number}</span> <span className="palette-name">{job.name}</span>
           <span className="faint">{job.user}</span> <StateChip state={job.state} held={job.held} blocked={job.blocked} />

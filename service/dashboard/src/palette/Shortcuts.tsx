@@ -4,7 +4,8 @@ import { useEffect, useRef, useState } from "react";
 
 import { later } from "../ui/later";
 import { useModal } from "../ui/useModal";
-import { askedBy } from "./keys";
+import { askedBy, isEnter } from "./keys";
+import type { Props } from "./Palette";
 
 const Palette = later(() => import("./Palette"), "default", Words);
 const Help = later(() => import("./Help"), "default");
@@ -52,17 +53,33 @@ export function Shortcuts() {
 function PaletteDialog({ onClose, onHelp }: { onClose: () => void; onHelp: () => void }) {
   const { ref, props } = useModal(onClose);
   const [words, setWords] = useState("");
+  const [entered, setEntered] = useState<string | null>(null);
   useEffect(() => ref.current?.querySelector("input")?.focus(), [ref]);
   return (
     <dialog {...props} className="dialog palette" aria-label={t`Commands`}>
-      <Palette words={words} onWords={setWords} onClose={onClose} onHelp={onHelp} />
+      <Palette
+        words={words}
+        onWords={setWords}
+        entered={entered}
+        onEntered={setEntered}
+        onClose={onClose}
+        onHelp={onHelp}
+      />
     </dialog>
   );
 }
 
 /** The palette's field before the palette is loaded. */
-function Words({ words, onWords }: { words: string; onWords: (words: string) => void }) {
-  return <input cmdk-input="" aria-label={t`Commands`} value={words} onChange={({ target }) => onWords(target.value)} />;
+function Words({ words, onWords, onEntered }: Props) {
+  return (
+    <input
+      cmdk-input=""
+      aria-label={t`Commands`}
+      value={words}
+      onChange={({ target }) => onWords(target.value)}
+      onKeyDown={(press) => isEnter(press) && onEntered(words)}
+    />
+  );
 }
 
 function isField(target: EventTarget | null): boolean {

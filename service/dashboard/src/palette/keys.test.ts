@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { askedBy, KEYS, PLACES } from "./keys";
+import { askedBy, isEnter, KEYS, PLACES } from "./keys";
 
 const press = (key: string, more = {}) => ({ key, ctrlKey: false, metaKey: false, altKey: false, ...more });
 
@@ -23,4 +23,10 @@ test("what is typed into a field is left alone", () => {
   expect(askedBy(press("b"), true, true)).toBeNull();
   expect(askedBy(press("b"), false, false)).toBeNull();
   expect(askedBy(press("z"), false, true)).toBeNull();
+});
+
+test("Enter that ends a composition of an input method is none", () => {
+  expect(isEnter({ key: "Enter", nativeEvent: { isComposing: false } })).toBe(true);
+  expect(isEnter({ key: "Enter", nativeEvent: { isComposing: true } })).toBe(false);
+  expect(isEnter({ key: "e", nativeEvent: { isComposing: false } })).toBe(false);
 });

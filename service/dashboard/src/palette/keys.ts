@@ -48,3 +48,8 @@ function askedAlone(key: string, afterG: boolean): Asked {
   if (to !== undefined) return { kind: "go", to };
   return key === "g" ? { kind: "prefix" } : null;
 }
+
+/** Whether a key is Enter, and not one that ends what an input method composes. */
+export function isEnter({ key, nativeEvent }: { key: string; nativeEvent: { isComposing: boolean } }): boolean {
+  return key === "Enter" && !nativeEvent.isComposing;
+}
