@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Container
 from types import FrameType
 
-from torchyard.api import Job
+from torchyard.api import Job, ReasonCode, Why
 from torchyard.cli import common, outputs
 from torchyard.cli import format as shown
 from torchyard.cli.jobs import end_told, print_error
@@ -17,7 +17,7 @@ from torchyard.client.client import Client
 from torchyard.exceptions import TorchYardError
 from torchyard.quantities import format_duration
 from torchyard.spec import JobSpec
-from torchyard.states import JOB_FINAL
+from torchyard.states import JOB_FINAL, JobState
 
 #: Ranks whose logs are shown; of larger jobs only these first ones.
 MAX_RANKS = 16
@@ -39,7 +39,8 @@ class Screen:
         self.beside = beside
         self._lock = threading.Lock()
         self._status = self._bar = self._drawn = ""
-        self._live = can_draw(sys.stderr) and sys.stdout.isatty()
+        #: Whether there is a status line.
+        self.live = can_draw(sys.stderr) and sys.stdout.isatty()
 
     def write(self, lines: str) -> None:
         """Whole log lines, above the status line."""
@@ -64,7 +65,7 @@ class Screen:
 
     def _draw(self, text: str) -> None:
         text = clean(text)
-        if not self._live or text == self._drawn:
+        if not self.live or text == self._drawn:
             return
         width = common.console().width - 1
         sys.stderr.write(f"\r\033[K\033[2m{text[:width]}\033[0m" if text else "\r\033[K")
@@ -202,6 +203,7 @@ class _Follower:
         self._job = job
         self._screen = screen
         self._ranks: RankLogs | None = None
+        self._told: str | None = None
 
     def to_the_end(self) -> Job:
         """Show the job until it has ended."""
@@ -218,7 +220,7 @@ class _Follower:
                     f"nobody reads the log any more; job {job.number} goes on: `yard cancel {job.number}` stops it"
                 )
                 raise BrokenPipeError
-            screen.status(_status(client, job))
+            screen.status(self._status())
             try:
                 self._job = client.wait(job.id, timeout_s=LOOK_S)
             except TimeoutError:
@@ -248,16 +250,25 @@ class _Follower:
         common.note(f"cancelling job {number}: it may save its work first (Ctrl-C leaves it to that)")
         return self.to_the_end()
 
+    def _status(self) -> str:
+        client, job = self._client, self._job
+        if job.state != JobState.QUEUED:
+            time = shown.elapsed(job, client.now())
+            return "  ".join(filter(None, (job.state.value, time, shown.progress(job), shown.latest(job.latest))))
+        why = client.why(job.id)
+        self._tell_wait(why)
+        return f"queued: {why.summary}"
+
+    def _tell_wait(self, why: Why) -> None:
+        """Write why the job waits where no status line says so: once for each reason, as its numbers move on."""
+        code = why.reasons[0].code if why.reasons else ReasonCode.STARTING
+        if code not in (ReasonCode.STARTING, self._told) and not self._screen.live:
+            self._told = code
+            common.note(f"queued: {why.summary}")
+
     def _join(self) -> None:
         if self._ranks is not None:
             self._ranks.join()
-
-
-def _status(client: Client, job: Job) -> str:
-    if job.state.value == "queued":
-        return f"queued: {client.why(job.id).summary}"
-    time = shown.elapsed(job, client.now())
-    return "  ".join(filter(None, (job.state.value, time, shown.progress(job), shown.latest(job.latest))))
 
 
 def _tell_end(client: Client, job: Job, shown_ranks: Container[int], *, beside: bool) -> None:

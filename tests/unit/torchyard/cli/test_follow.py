@@ -181,6 +181,30 @@ def test_a_job_that_the_second_ctrl_c_cancels_shows_its_log_once(
     assert "job 1 cancelled after 3.0s; nothing was saved, because: full\n" in err
 
 
+def test_a_pipe_is_told_once_for_each_reason_why_the_job_waits(capsys: pytest.CaptureFixture[str]) -> None:
+    reasons = [("starting", "starts"), ("no-gpus", "1 GPU is free"), ("no-gpus", "2 GPUs are free"), ("held", "held")]
+
+    class Waiting(WithoutFiles):
+        def why(self, *_: object) -> api.Why:
+            code, summary = reasons.pop(0)
+            found = [api.Reason(code=code, message=summary)]
+            return api.Why(state=JobState.QUEUED, summary=summary, reasons=found, position=1, expected_start_at=None)
+
+        def wait(self, *_: object, **__: object) -> api.Job:
+            return waiting if reasons else ended
+
+        def job(self, *_: object) -> api.Job:
+            return ended
+
+    waiting = job()
+    ended = job(state=JobState.CANCELLED, ended_at=JOB.created_at)
+    with Waiting(url="http://127.0.0.1:9", token="none") as client:
+        assert follow(client, waiting) is ended
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == "job 1 one submitted\nqueued: 1 GPU is free\nqueued: held\njob 1 cancelled\n"
+
+
 def test_a_program_that_reads_the_end_as_json_gets_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
     class Ended(Client):
         def follow_logs(self, *_: object, **__: object) -> Iterator[LogChunk]:
