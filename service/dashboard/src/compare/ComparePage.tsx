@@ -1,6 +1,6 @@
 import { t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
-import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useSearch } from "@tanstack/react-router";
 import { useMemo, useState } from "react";
 
 import { MOST_RUNS, useExtremes, useRuns } from "../api/compare";
@@ -16,6 +16,7 @@ import { Notice } from "../ui/Notice";
 import { Panel } from "../ui/Panel";
 import { Segments } from "../ui/Segments";
 import { useBrushes } from "../ui/useBrushes";
+import { useSearchChange } from "../ui/useSearchChange";
 import { useStableSet } from "../ui/useStableSet";
 import { useTitle } from "../ui/useTitle";
 import { AddRun } from "./AddRun";
@@ -43,10 +44,8 @@ export function ComparePage() {
   const search = useSearch({ from: "/compare" });
   const refs = parseRefs(search.jobs ?? "").slice(0, MOST_RUNS);
   const found = useRuns(refs.join(","));
-  const navigate = useNavigate({ from: "/compare" });
-  const change = (next: Partial<CompareSearch>) => navigate({
-    search: (before) => ({ ...before, ...next }), replace: true,
-  });
+  const changeSearch = useSearchChange("/compare");
+  const change = (next: Partial<CompareSearch>) => changeSearch((before) => ({ ...before, ...next }));
   const items = found.data?.items ?? [];
   useTitle(refs.length > 0 ? t`${{ count: refs.length }} runs compared` : t`Compare`);
   const setRefs = (next: readonly string[]) => void change({ jobs: next.join(",") || undefined });

@@ -1,7 +1,8 @@
-import { useMatch, useNavigate, useSearch } from "@tanstack/react-router";
+import { useSearch } from "@tanstack/react-router";
 import { useCallback, useEffect, useRef, useState } from "react";
 
 import { type ChartChange, type ChartSettings, parseChartSettings } from "../lib/chartSettings";
+import { useSearchChange } from "../ui/useSearchChange";
 import { useSettled } from "../ui/useSettled";
 
 /** How long settings rest before they stand in the address, in milliseconds: a slider moves often. */
@@ -9,17 +10,15 @@ const SETTLE_MS = 250;
 
 /** How the charts are shown: as the address says at first, and the address follows. */
 export function useChartSettings(from: "/jobs/$jobId/$tab" | "/shared/$token"): [ChartSettings, (change: ChartChange) => void] {
-  const navigate = useNavigate();
-  const pathname = useMatch({ from, select: (match) => match.pathname });
+  const changeSearch = useSearchChange(from);
   const [settings, setSettings] = useState<ChartSettings>(useSearch({ from }));
   const settled = useSettled<ChartSettings>(settings, SETTLE_MS);
   const written = useRef(settings);
   useEffect(() => {
-    // Whoever has left meanwhile is not taken to another page.
-    if (settled === null || settled === written.current || location.pathname !== pathname) return;
+    if (settled === null || settled === written.current) return;
     written.current = settled;
-    void navigate({ to: ".", search: settled, replace: true, resetScroll: false });
-  }, [settled, navigate, pathname]);
+    void changeSearch(() => settled);
+  }, [settled, changeSearch]);
   const change = useCallback((part: ChartChange) => setSettings((known) => {
     const next = parseChartSettings({ ...known, ...part });
     return JSON.stringify(next) === JSON.stringify(known) ? known : next;

@@ -13,6 +13,7 @@ import type { JobsSearch } from "../lib/search";
 import { byFacet, byState, type Counts, type Section } from "../lib/sections";
 import { later } from "../ui/later";
 import { Notice } from "../ui/Notice";
+import { useSearchChange } from "../ui/useSearchChange";
 import { FirstJob, NothingFound } from "./Empty";
 import { JobsTable } from "./JobsTable";
 import { SearchBox, type SearchHandle } from "./SearchBox";
@@ -25,6 +26,7 @@ const Views = later(() => import("./Views"), "Views");
 export function Jobs() {
   const search = useSearch({ from: "/" });
   const navigate = useNavigate({ from: "/" });
+  const change = useSearchChange("/");
   const viewer = useSettings().data;
   const user = viewer?.user.name ?? "";
   const [metrics, setMetrics] = useState<readonly string[]>([]);
@@ -38,10 +40,8 @@ export function Jobs() {
   const box = useRef<SearchHandle>(null);
   const typed = () => box.current?.typed() ?? text;
   const set = (part: Partial<Record<keyof JobsSearch, string | undefined>>) => {
-    const next = { ...search, q: typed(), ...part };
-    void navigate({
-      search: Object.fromEntries(Object.entries(next).filter(([, value]) => value)) as JobsSearch, replace: true,
-    });
+    const q = typed();
+    void change((before) => Object.fromEntries(Object.entries({ ...before, q, ...part }).filter(([, value]) => value)));
   };
   const filter = (key: Key, value: string | null) => set({ q: withTerm(typed(), key, value) });
   const columns = columnsNow(search.columns);

@@ -2,7 +2,7 @@ import "../styles/sweep.css";
 
 import { t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
-import { useNavigate, useParams, useSearch } from "@tanstack/react-router";
+import { useParams, useSearch } from "@tanstack/react-router";
 import { memo, useCallback, useDeferredValue, useMemo } from "react";
 
 import { useAllTrials, useSweep } from "../api/sweeps";
@@ -13,6 +13,7 @@ import { goodness, likelyMode, metricsOf, type Mode, trialColor } from "../lib/t
 import { Notice } from "../ui/Notice";
 import { Panel } from "../ui/Panel";
 import { ALL, useBrushes } from "../ui/useBrushes";
+import { useSearchChange } from "../ui/useSearchChange";
 import { useTitle } from "../ui/useTitle";
 import { Compare } from "./Compare";
 import { CurvesPanel } from "./CurvesPanel";
@@ -33,10 +34,8 @@ export function SweepPage() {
   const search = useSearch({ from: "/sweeps/$sweepId" });
   const measure = { ...(search.metric && { metric: search.metric }), ...(search.mode && { mode: search.mode }) };
   const sweep = useSweep(sweepId, measure);
-  const navigate = useNavigate({ from: "/sweeps/$sweepId" });
-  const change = useCallback(
-    (next: SweepSearch) => navigate({ search: (before) => ({ ...before, ...next }), replace: true }), [navigate],
-  );
+  const changeSearch = useSearchChange("/sweeps/$sweepId");
+  const change = useCallback((next: SweepSearch) => changeSearch((before) => ({ ...before, ...next })), [changeSearch]);
   useTitle(sweep.data && `${sweep.data.number} ${sweep.data.name}`);
   if (sweep.data === undefined) return <Notice error={sweep.error} />;
   return (
