@@ -190,6 +190,31 @@ def test_a_project_has_members_access_quotas_secrets_and_accounts(page: Page, li
 
 
 @pytest.mark.usefixtures("lived_in")
+def test_each_role_is_shown_as_chosen_until_it_is_refused(page: Page, live_service: Live) -> None:
+    for name in ("fay", "gus"):
+        live_service.client.post("/api/v1/users", json={"name": name}).raise_for_status()
+        live_service.client.put(f"/api/v1/projects/default/members/{name}").raise_for_status()
+    visit(page, "/projects/default")
+    fay, gus = page.get_by_label("Role of fay"), page.get_by_label("Role of gus")
+    held: list[Route] = []
+
+    def hold(route: Route) -> None:
+        held.append(route)
+
+    page.route("**/members/fay", hold)
+    with page.expect_request("**/members/fay"):
+        fay.select_option("administrator")
+    gus.select_option("administrator")
+    for role in (fay, gus):
+        expect(role).to_have_value("administrator")
+    held[0].fulfill(status=409, json={"title": "Conflict", "status": 409, "detail": "not her"})
+    expect(row(page, "fay").get_by_role("alert")).to_have_text("not her")
+    expect(fay).to_have_value("member")
+    expect(row(page, "gus").get_by_role("alert")).to_have_count(0)
+    expect(gus).to_have_value("administrator")
+
+
+@pytest.mark.usefixtures("lived_in")
 def test_others_read_a_project_and_its_administrators_change_it(stranger: Page, live_service: Live) -> None:
     client = live_service.client
     for name in ("dora", "eve"):

@@ -14,10 +14,6 @@ import { Select } from "../ui/Select";
 export function MembersPanel({ project, leads }: { project: Project; leads: boolean }) {
   const found = useUsers();
   const users = found.data ?? [];
-  const set = useSetMember();
-  const shownRole = (name: string, role: Role) => (
-    set.isPending && set.variables.user === name ? set.variables.role : role
-  );
   const [adding, setAdding] = useState(false);
   const [leaving, setLeaving] = useState<string | null>(null);
   const members = found.isPending ? [] : peopleOf(project, users);
@@ -27,7 +23,7 @@ export function MembersPanel({ project, leads }: { project: Project; leads: bool
   );
   return (
     <Panel title={t`Members`} tools={tools} className="table-panel">
-      <Notice error={set.error ?? found.error} />
+      <Notice error={found.error} />
       {!found.isPending && members.length === 0 && <p className="soft pad"><Trans>Nobody is a member. Administrators may do everything in it anyway.</Trans></p>}
       {members.length > 0 && (
         <table className="plain-table stacking members">
@@ -43,11 +39,7 @@ export function MembersPanel({ project, leads }: { project: Project; leads: bool
               <tr key={name}>
                 <th scope="row">{name}</th>
                 <td data-label={t`Role here`}>
-                  <RoleOf
-                    name={name}
-                    role={shownRole(name, role)}
-                    onChange={leads ? (next) => set.mutate({ project: project.name, user: name, role: next }) : null}
-                  />
+                  {leads ? <RoleChoice project={project.name} user={name} role={role} /> : labelOf(ROLES, role)}
                 </td>
                 {leads && (
                   <td className="row-actions">
@@ -80,16 +72,21 @@ function peopleOf({ roles }: Project, users: readonly User[]): [string, Role][] 
   return Object.entries(roles).filter(([name]) => !accounts.has(name));
 }
 
-interface RoleProps {
-  name: string;
-  role: Role;
-  /** Null where the viewer may not. */
-  onChange: ((role: Role) => void) | null;
-}
-
-function RoleOf({ name, role, onChange }: RoleProps) {
-  if (onChange === null) return labelOf(ROLES, role);
-  return <Select bare label={t`Role of ${name}`} options={ROLES} value={role} onChange={onChange} />;
+/** The role of a member, each with its own change: another one does not end what is shown of it. */
+function RoleChoice({ project, user, role }: { project: string; user: string; role: Role }) {
+  const set = useSetMember();
+  return (
+    <>
+      <Select
+        bare
+        label={t`Role of ${{ name: user }}`}
+        options={ROLES}
+        value={set.isPending ? set.variables.role : role}
+        onChange={(next) => set.mutate({ project, user, role: next })}
+      />
+      <Notice error={set.error} />
+    </>
+  );
 }
 
 function AddDialog({ project, names, onClose }: { project: string; names: readonly string[]; onClose: () => void }) {
