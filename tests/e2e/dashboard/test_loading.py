@@ -13,6 +13,7 @@ from tests.support.live import Live
 pytestmark = pytest.mark.browser
 JOBS = re.compile(r"/assets/Jobs-[^/]+\.js")
 PALETTE = re.compile(r"/assets/Palette-[^/]+\.js")
+HELP = re.compile(r"/assets/Help-[^/]+\.js")
 JOB_PAGE = re.compile(r"/assets/JobPage-[^/]+\.(js|css)")
 PAGES_STYLES = re.compile(r"/assets/pages-[^/]+\.css")
 HOME_PAGE = re.compile(r"/$")
@@ -107,7 +108,7 @@ def test_part_that_cannot_be_loaded_is_told_with_a_way_to_reload(page: Page) -> 
     expect(page.get_by_role("alert")).to_have_count(0)
 
 
-def test_what_is_typed_while_the_palette_is_loaded_is_searched_for(
+def test_keys_are_the_palettes_or_the_helps_while_it_is_loaded(
     page: Page, submit: Callable[..., dict[str, Any]]
 ) -> None:
     submit(name="gb-resnet")
@@ -116,7 +117,8 @@ def test_what_is_typed_while_the_palette_is_loaded_is_searched_for(
     def hold(route: Route) -> None:
         slow.append(route)
 
-    page.route(PALETTE, hold)
+    for pattern in (PALETTE, HELP):
+        page.route(pattern, hold)
     page.goto("/")
     expect(page.get_by_role("link", name="1 gb-resnet")).to_be_visible()
     with page.expect_request(PALETTE):
@@ -125,12 +127,23 @@ def test_what_is_typed_while_the_palette_is_loaded_is_searched_for(
     # Alone, these keys lead to another page.
     page.keyboard.type("gb")
     expect(palette.get_by_role("textbox")).to_have_value("gb")
-    slow[0].continue_()
+    slow.pop().continue_()
     expect(palette.get_by_role("combobox")).to_be_focused()
     page.keyboard.type("-res")
     expect(palette.get_by_role("combobox")).to_have_value("gb-res")
     expect(palette.get_by_role("option", name="gb-resnet", selected=True)).to_be_visible()
     page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="gb-resnet")).to_be_visible()
+    with page.expect_request(HELP):
+        page.keyboard.press("?")
+    page.keyboard.type("gb")
+    keys = page.get_by_role("dialog", name="Keys")
+    expect(keys.get_by_role("button", name="Close")).to_be_focused()
+    slow.pop().continue_()
+    expect(keys).to_contain_text("Open the command palette")
+    assert faults(page) == []
+    page.keyboard.press("Enter")
+    expect(keys).to_have_count(0)
     expect(page.get_by_role("heading", name="gb-resnet")).to_be_visible()
 
 

@@ -1,4 +1,5 @@
 import { t } from "@lingui/core/macro";
+import { Trans } from "@lingui/react/macro";
 import { useNavigate } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
 
@@ -44,7 +45,7 @@ export function Shortcuts() {
         </svg>
       </button>
       {open === "palette" && <PaletteDialog onClose={() => setOpen(null)} onHelp={() => setOpen("help")} />}
-      {open === "help" && <Help onClose={() => setOpen(null)} />}
+      {open === "help" && <HelpDialog onClose={() => setOpen(null)} />}
     </>
   );
 }
@@ -65,6 +66,20 @@ function PaletteDialog({ onClose, onHelp }: { onClose: () => void; onHelp: () =>
         onClose={onClose}
         onHelp={onHelp}
       />
+    </dialog>
+  );
+}
+
+/** The help in its dialog, which is open while the help is loaded, too: no key acts on the page beneath it. */
+function HelpDialog({ onClose }: { onClose: () => void }) {
+  const { props } = useModal(onClose);
+  return (
+    <dialog {...props} className="dialog" aria-label={t`Keys`}>
+      <form method="dialog">
+        <h2><Trans>Keys</Trans></h2>
+        <Help />
+        <div className="dialog-actions"><button type="submit" className="button"><Trans>Close</Trans></button></div>
+      </form>
     </dialog>
   );
 }
