@@ -1,6 +1,7 @@
 import { Trans } from "@lingui/react/macro";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { type SubmitEvent, useEffect, useRef, useState } from "react";
+import { useLocation } from "@tanstack/react-router";
+import { type SubmitEvent, useEffect, useState } from "react";
 
 import { signIn, useSignInWays } from "../api/session";
 import { takeCode } from "../lib/login";
@@ -11,17 +12,16 @@ import { Notice } from "../ui/Notice";
 export function SignIn() {
   const cache = useQueryClient();
   const [token, setToken] = useState("");
-  const asked = useRef(false);
   const login = useMutation({ mutationFn: signIn, onSuccess: () => cache.resetQueries() });
   const { mutate } = login;
   const provider = useSignInWays().data?.oidc ?? null;
   const host = provider === null ? "" : new URL(provider).host;
+  // Also of a link that is opened here, where it changes but the end of the address and loads nothing anew.
+  const hash = useLocation({ select: (location) => location.hash });
   useEffect(() => {
-    if (asked.current) return;
-    asked.current = true;
     const code = takeCode();
     if (code !== null) mutate({ code });
-  }, [mutate]);
+  }, [hash, mutate]);
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     mutate({ token: token.trim() });
