@@ -162,10 +162,12 @@ def test_what_lies_in_the_output_folder_can_be_pulled(yard: Stack, tmp_path: Pat
 
 
 def test_a_launch_message_delivered_five_times_is_one_run(yard: Stack, tmp_path: Path) -> None:
-    count = tmp_path / "count"
-    job = yard.client.submit({"launcher": "none", "command": ["sh", "-c", f"echo x >> {count}; sleep 2"]})
+    count, gate = tmp_path / "count", tmp_path / "gate"
+    program = f"echo x >> {count}; while [ ! -e {gate} ]; do sleep 0.1; done"
+    job = yard.client.submit({"launcher": "none", "command": ["sh", "-c", program]})
     _running(yard, job)
     _send_launches(yard, yard.client.attempts(job.id)[-1].id, times=5)
+    gate.touch()
     assert yard.client.wait(job.id).state is JobState.SUCCEEDED
     assert count.read_text() == "x\n"
     assert len(yard.client.attempts(job.id)) == 1

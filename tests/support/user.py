@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +14,11 @@ from torchyard.api import Checkpoint, Job
 from torchyard.states import JobState
 from torchyard.submission import drafts
 
-#: Where a script of `examples/frameworks` takes a step, and how long it rests there while it is slowed.
-STEP, REST_S = re.compile(r"^( +)(?:loss|logits) = ", re.MULTILINE), 0.25
+#: Where a script of `examples/frameworks` takes a step, and how long it rests there at least and at most while it is
+#: slowed. One that saves after some steps has to reach the next state before its grace has passed.
+STEP, REST_S, LONGEST_S = re.compile(r"^( +)(?:loss|logits) = ", re.MULTILINE), 0.25, 1.0
+#: Later each rest is such a part of the time since then, on a busy machine, where a stop may take long to reach it.
+LATER = 1 / 20
 
 
 @dataclass(frozen=True)
@@ -33,10 +37,12 @@ class User:
     def slowed(self, script: Path) -> str:
         """Puts a script into the folder that rests in each step until `at_full_speed`; returns its name there.
 
-        A few steps are then enough for a stop to come before their end, however fast the machine is.
+        A few steps are then enough for a stop to come before their end, however fast the machine is, or slow.
         """
         self._slow.touch()
-        rest = f"if __import__('os').path.exists({str(self._slow)!r}): __import__('time').sleep({REST_S})"
+        clock = "__import__('time')"  # not a name, which would hide the script's own
+        seconds = f"min({LONGEST_S}, max({REST_S}, {LATER} * ({clock}.time() - {time.time()})))"
+        rest = f"if __import__('os').path.exists({str(self._slow)!r}): {clock}.sleep({seconds})"
         text, steps = STEP.subn(rf"\g<1>{rest}\n\g<0>", script.read_text())
         assert steps == 1
         (self.folder / script.name).write_text(text)
