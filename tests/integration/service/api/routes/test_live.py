@@ -131,18 +131,21 @@ def test_a_stream_follows_only_its_topics(live_service: Live, data_plane: Plane)
 
 def test_points_come_once_each_in_one_chain_for_all(live_service: Live, data_plane: Plane) -> None:
     """Everybody comes with another cursor, while points arrive all the time."""
-    seeded, total = data_plane.job(), 120
-    over = threading.Event()
+    seeded, reported = data_plane.job(), list[int]()
+    all_watch = threading.Event()
 
     def report() -> None:
-        for step in range(total):
+        last = False
+        while not last:  # one point comes when all watch
+            last, step = all_watch.wait(0.02), len(reported)
             assert data_plane.post(seeded, "metrics", batch(step, [step], loss=1.0)).status_code == 200
-            assert not over.wait(0.02)
+            reported.append(step)
 
     with ExitStack() as stack:
         reporter = threading.Thread(target=report)
         reporter.start()
         stack.callback(reporter.join)
+        stack.callback(all_watch.set)
         watchers = []
         for _ in range(6):
             answer = live_service.client.get(f"/api/v1/jobs/{seeded.job}/metrics").json()
@@ -150,13 +153,15 @@ def test_points_come_once_each_in_one_chain_for_all(live_service: Live, data_pla
             stream = stack.enter_context(opened(live_service, f"metrics:{seeded.job}:{answer['cursor']}"))
             watchers.append((answer["cursor"], had, stream))
             time.sleep(0.2)
+        all_watch.set()
+        reporter.join()
         for cursor, had, stream in watchers:
-            until(lambda stream=stream: steps(stream)[-1:] == [total - 1])  # type: ignore[misc]
+            until(lambda stream=stream: steps(stream)[-1:] == reported[-1:])  # type: ignore[misc]
             events = stream.of("metrics")
             if not had:  # nothing was there to go on from
                 assert events[0]["reset"]
                 continue
-            assert had + steps(stream) == list(range(total))
+            assert had + steps(stream) == reported
             assert [event["since"] for event in events] == [cursor, *[event["cursor"] for event in events[:-1]]]
 
 
