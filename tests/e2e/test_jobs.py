@@ -67,7 +67,7 @@ def test_a_rank_that_raises_is_named_with_its_own_traceback(yard: Stack) -> None
 
 
 def test_cancel_saves_then_stops_and_a_rerun_continues_at_its_step(yard: Stack) -> None:
-    job = yard.client.submit(_script("steady.py", 3000, "0.01"))
+    job = yard.client.submit(_script("steady.py", 30_000, "0.01"))
     wait.until(lambda: b"step 50\n" in yard.log(job), what="step 50")
     attempt = yard.client.attempts(job.id)[-1].id
     yard.client.cancel(job.id)
