@@ -167,8 +167,8 @@ def _differing(problem: dict[str, Any]) -> dict[str, Any]:
 def test_a_refusal_is_one_though_the_audit_lacks_it(
     live_service: Live, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(engine, "WAIT_S", 0.05)
-    with live_service.context.db.write():
+    with live_service.context.db.write(), monkeypatch.context() as hasty:
+        hasty.setattr(engine, "WAIT_S", 0.05)
         assert kind(live_service.anonymous.post(f"{PREFIX}/jobs", json=spec())) == (401, "unauthorized")
     lacks = "the audit lacks POST /api/v1/jobs" in caplog.text
     assert lacks is live_service.context.db.is_sqlite  # where one writer does not keep out the others, it has it

@@ -131,8 +131,8 @@ def test_a_fault_of_ours_is_told_and_the_next_account_is_answered(
     monkeypatch.setattr(unix_sign_in, "sign_in", lambda *_: 1 / 0)
     assert here.ask(ada)["status"] == 500
     monkeypatch.undo()
-    monkeypatch.setattr(engine, "WAIT_S", 0.05)
-    with here.live.context.db.write():  # keeps all other writers out of a file
+    with here.live.context.db.write(), monkeypatch.context() as hasty:  # keeps all other writers out of a file
+        hasty.setattr(engine, "WAIT_S", 0.05)
         busy = here.ask(ada)
     assert busy.get("status") == (503 if here.live.context.db.is_sqlite else None)
     assert here.who(here.ask(ada))["user"]["role"] == "member"
