@@ -1,7 +1,7 @@
 """The home page: who has which device, and what is to come."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,7 +11,9 @@ from sqlalchemy import insert, select, update
 
 from service.db.models import Allocation, Attempt, Device, Node
 from service.queue.attention import IDLE_MINUTES
+from tests.e2e.dashboard.lived_in import begin_session
 from tests.e2e.dashboard.test_trust import signed_in
+from tests.e2e.dashboard.windows import Windows
 from tests.support.live import Live
 from tests.support.scripted import GIB, Agent
 from torchyard import home
@@ -100,7 +102,7 @@ def test_a_run_that_hangs_idle_and_a_broken_silent_full_node_are_marked(
     now = ctx.now_us()
     for minute in range(IDLE_MINUTES):
         values = {f"gpu.{index}.utilization": 0.0 for index in range(4)}
-        node.sample(values, stuck, ago_s=60 * minute + 20)
+        node.sample(values, stuck, ago_s=60 * minute)  # the newest is no minute old yet when the page reads
     with ctx.db.write() as tx:
         tx.execute(update(Attempt).values(hung_us=now, started_us=now - 3_600_000_000))
         tx.execute(update(Node).values(disk_floor=2000 * GIB))
@@ -128,8 +130,21 @@ def test_a_run_that_hangs_idle_and_a_broken_silent_full_node_are_marked(
     expect(silent.first).to_have_css("background-image", re.compile("repeating-linear-gradient"))
 
 
-def test_lanes_follow_and_mark_what_is_out_of_use(page: Page, submit: Submit, node: Agent, live_service: Live) -> None:
-    page.clock.install()
+@pytest.fixture
+def clocked(windows: Windows, live_service: Live) -> Iterator[Page]:
+    """A signed-in page with a clock that can be set, which stays with a window: no other test has this one."""
+    with windows.window("clocked", live_service.url) as window:
+        begin_session(window.page, live_service)
+        window.page.clock.install()
+        yield window.page
+        said = [*window.errors.said]
+    assert said == []
+
+
+def test_lanes_follow_and_mark_what_is_out_of_use(
+    clocked: Page, submit: Submit, node: Agent, live_service: Live
+) -> None:
+    page = clocked
     page.goto("/")
     lanes = page.get_by_role("group", name="GPU ")
     expect(lanes).to_have_count(4)
