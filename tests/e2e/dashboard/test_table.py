@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 from sqlalchemy import func, insert, literal, select
 
 from service.db.models import Job
@@ -96,6 +96,22 @@ def test_orders_groups_columns_and_views(page: Page, submit: Submit, live_servic
         expect(heads).to_have_count(len(titles))
         for title in titles:
             expect(heads.filter(has_text=title)).to_have_count(1)
+    # What the parts of one kind are is not shown as those of another.
+    search.fill("tag:baseline")
+    expect(heads).to_have_text([re.compile("baseline 1 job")])
+    slow: list[Route] = []
+
+    def hold(route: Route) -> None:
+        slow.append(route)
+
+    page.route("**/jobs/facets?*by=project*", hold, times=1)
+    with page.expect_request("**/jobs/facets?*by=project*"):
+        page.get_by_label("Group by").select_option("project")
+    expect(page.get_by_label("Group by")).to_have_value("project")
+    expect(heads).to_have_count(0)
+    slow[0].continue_()
+    expect(heads).to_have_text([re.compile("default 1 job")])
+    search.fill("")
     page.get_by_label("Group by").select_option("sweep")
     expect(heads).to_have_text([re.compile("No sweep 2 jobs"), re.compile(r"\d+ rates 2 jobs")])
     expect(names).to_have_count(0)
@@ -236,3 +252,10 @@ def test_it_fits_a_phone(page: Page, submit: Submit) -> None:
     expect(page.get_by_role("columnheader")).to_have_text(["Ticked", "Job", "State"])
     # Lanes are laid out anew once the width has changed.
     page.wait_for_function("document.documentElement.scrollWidth <= 390")
+    # A filter leaves it where it is scrolled to.
+    page.set_viewport_size({"width": 390, "height": 300})
+    waiting = page.get_by_role("group", name="State").get_by_role("button", name=re.compile("^Waiting"))
+    waiting.click()
+    expect(waiting).to_have_attribute("aria-pressed", "true")
+    expect(page.locator("a.job-name")).to_have_count(1)
+    assert page.evaluate("scrollY") > 0

@@ -71,7 +71,7 @@ export function useFacets(by: Grouping | undefined, filters: JobFilters) {
     ...facetsQuery(by ?? "user", filters),
     enabled: by !== undefined,
     refetchInterval: FACETS_MS,
-    placeholderData: keepPreviousData,
+    placeholderData: (before, query) => (query?.queryKey[1] === by ? before : undefined),
   });
 }
 
