@@ -40,8 +40,8 @@ export function Attention() {
         </p>
       )}
       <ul className="home-list">
-        {items.map((item, index) => (
-          <li key={index} data-kind={item.kind}>
+        {items.map((item) => (
+          <li key={keyOf(item)} data-kind={item.kind}>
             <span className="attention-kind">{WORDS[item.kind]}</span>
             <div>
               <Subject item={item} />{" "}
@@ -54,6 +54,11 @@ export function Attention() {
     </Panel>
   );
 }
+
+/** The same while it lasts, whatever comes above it. */
+const keyOf = ({ kind, node, job, params, message }: Item) => (
+  JSON.stringify([kind, node, job ?? params.index ?? (kind === "offender" && message)])
+);
 
 function Subject({ item }: { item: Item }) {
   if (item.job == null) return <Link to="/box">{item.node}</Link>;
