@@ -155,8 +155,8 @@ def assert_the_first_ctrl_c_leaves_the_job_and_the_second_cancels_it(yard: Yard,
     # Asked nothing in between: it listens for the second one for five seconds only.
     assert any("Ctrl-C again" in line for line in iter(run.stderr.readline, ""))
     run.send_signal(signal.SIGINT)
-    run.communicate(timeout=60)
-    assert run.returncode == 130
+    more, _ = run.communicate(timeout=60)
+    assert (run.returncode, more) == (130, ""), "what the job had said is not shown again"
     assert yard.state(job) == "cancelled"
 
 
