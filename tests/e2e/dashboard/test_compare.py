@@ -146,9 +146,16 @@ def test_brushes_of_parallel_coordinates_choose_runs(page: Page, submit: Submit,
     expect(page.locator("tr[data-hidden]")).to_have_count(0)
 
 
-def test_a_run_is_hidden_and_left_out(page: Page, runs: list[int]) -> None:
+def test_metrics_are_ticked_and_a_run_is_hidden_and_left_out(page: Page, runs: list[int]) -> None:
     visit(page, f"/compare?jobs={runs[0]},{runs[1]}&metrics=loss")
-    expect(page.locator("figure.runs-chart")).to_have_count(1)
+    expect(page.locator(".runs-chart .chart-title")).to_have_text(["loss"])
+    page.get_by_role("button", name="1 of 2 metrics").click()
+    # Before the address, and the page after it, can follow the first.
+    page.get_by_role("dialog", name="Metrics").evaluate(
+        "it => it.querySelectorAll('input').forEach(each => each.click())"
+    )
+    expect(page.locator(".runs-chart .chart-title")).to_have_text(["val/accuracy"])
+    page.keyboard.press("Escape")
     page.get_by_label(f"Show run {runs[0]}").uncheck()
     expect(page.locator("tr[data-hidden]")).to_have_count(1)
     page.get_by_label(f"Leave out run {runs[0]}").press("Enter")

@@ -1,4 +1,5 @@
 import * as Popover from "@radix-ui/react-popover";
+import { startTransition, useOptimistic } from "react";
 
 interface Props<Name extends string> {
   /** What is chosen from, and how many of them are. */
@@ -7,13 +8,22 @@ interface Props<Name extends string> {
   names: readonly Name[];
   chosen: readonly Name[];
   words?: (name: Name) => string;
-  onChange: (names: Name[]) => void;
+  /** Is done once `chosen` has followed, until which a tick stands as it was made. */
+  onChange: (names: Name[]) => Promise<void>;
 }
 
 /** Metrics or axes that are shown, ticked in a list. */
 export function Choice<Name extends string>({
   label, summary, names, chosen, words = String, onChange,
 }: Props<Name>) {
+  const [ticked, setTicked] = useOptimistic(chosen);
+  const tick = (name: Name, on: boolean) => {
+    const next = names.filter((one) => (one === name ? on : ticked.includes(one)));
+    startTransition(async () => {
+      setTicked(next);
+      await onChange(next);
+    });
+  };
   return (
     <Popover.Root>
       <Popover.Trigger className="button small">{summary}</Popover.Trigger>
@@ -23,10 +33,8 @@ export function Choice<Name extends string>({
             <label key={name}>
               <input
                 type="checkbox"
-                checked={chosen.includes(name)}
-                onChange={({ target }) => (
-                  onChange(names.filter((one) => (one === name ? target.checked : chosen.includes(one))))
-                )}
+                checked={ticked.includes(name)}
+                onChange={({ target }) => tick(name, target.checked)}
               />
               {words(name)}
             </label>

@@ -122,7 +122,7 @@ function Compared({ jobs, search, onSearch, onRemove }: Props) {
   );
   const brushedOut = useStableSet(runs.filter(({ index }) => chosen[index] === false).map(({ index }) => index));
   const out = useMemo(() => new Set([...hidden, ...brushedOut]), [hidden, brushedOut]);
-  const onAxes = (axes: Key[]) => void onSearch({ axes, brush: ofAxes(brushes, axes) });
+  const onAxes = (axes: Key[]) => onSearch({ axes, brush: ofAxes(brushes, axes) });
   const axis: Axis = search.axis ?? "step";
   const settings = {
     axis, logarithmic: search.scale === "log", smoothing: search.smooth === "on" ? WEIGHT : 0,
@@ -138,7 +138,7 @@ function Compared({ jobs, search, onSearch, onRemove }: Props) {
               summary={t`${{ shown: names.filter((name) => wanted.includes(name)).length }} of ${{ all: names.length }} metrics`}
               names={names}
               chosen={wanted}
-              onChange={(next) => void onSearch({ metrics: next.join(",") })}
+              onChange={(next) => onSearch({ metrics: next.join(",") })}
             />
             <Segments
               label={t`Axis`}

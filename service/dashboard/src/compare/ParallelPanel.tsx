@@ -19,7 +19,7 @@ interface Props {
   brushes: Brushes;
   selected: readonly boolean[];
   onBrush: (brushes: Brushes, done: boolean) => void;
-  onAxes: (axes: Key[]) => void;
+  onAxes: (axes: Key[]) => Promise<void>;
 }
 
 /** A line for each run through what runs differ by to what its metrics came to; brushes choose the runs of the page. */
