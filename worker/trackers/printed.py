@@ -50,6 +50,8 @@ class PrintedProgress:
         self._torn = ""
         self._seen: RunProgress | None = None
         self._told: RunProgress | None = None
+        #: It was read, and its point had to wait.
+        self._waits = False
         self._began = now()
         self._due = 0.0
         self._point_due = 0.0
@@ -60,12 +62,14 @@ class PrintedProgress:
         if not self._reads or (now < self._due and not ended):
             return
         self._due = now + LOOK_S
-        if not self._read():
+        if not self._read() and not (ended and self._waits):
             return
         found = self._parser.progress()
         settled = found is None or (self._seen is not None and self._seen.phase == found.phase)
         self._seen = found
-        if settled and found != self._told and (ended or found is None or now >= self._point_due):
+        self._waits = settled and found != self._told
+        if self._waits and (ended or found is None or now >= self._point_due):
+            self._waits = False
             self._point_due = now + min(LONGEST_S, max(LOOK_S, (now - self._began) / PART))
             self._tell(found)
 

@@ -151,3 +151,16 @@ def test_the_end_is_told_at_once(job: Callable[..., Job]) -> None:
         log.write(bar(200) + "\n")
     run.reader.pump(ended=True)
     assert run.told[-1] == ("progress", 200, 100.0, 200)
+
+
+def test_an_end_that_was_read_before_its_point_was_due_is_told(job: Callable[..., Job]) -> None:
+    """In a long run points come seldom, and programs go on for a while after their last bar."""
+    run = job()
+    run.prints(bar(0), bar(10))
+    run.clock.now = 600.0
+    run.prints(bar(190))
+    run.prints(bar(200))
+    assert run.told[-1] == ("progress", 190, 95.0, 200)
+    for _ in range(2):
+        run.reader.pump(ended=True)
+    assert run.told[-2:] == [("progress", 190, 95.0, 200), ("progress", 200, 100.0, 200)]
