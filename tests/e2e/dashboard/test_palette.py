@@ -45,15 +45,15 @@ def test_jobs_pages_and_actions_are_found_by_name(page: Page, submit: Submit, no
 
 
 def test_enter_counts_while_jobs_are_looked_up(page: Page, submit: Submit) -> None:
-    job = submit(name="digits-ddp")
+    job = submit(name="vit-small")
     page.keyboard.press("Control+k")
     palette = page.get_by_role("dialog", name="Commands")
-    page.keyboard.type("digits")
-    found = palette.get_by_role("option", name="digits-ddp", selected=True)
+    page.keyboard.type("vit")
+    found = palette.get_by_role("option", name="vit-small", selected=True)
     expect(found).to_be_visible()
     page.route("**/api/v1/jobs?q=*", lambda _: None)  # unanswered
-    with page.expect_request("**/api/v1/jobs?q=digits-d*"):
-        page.keyboard.type("-d")
+    with page.expect_request("**/api/v1/jobs?q=vit-s*"):
+        page.keyboard.type("-s")
     expect(found).to_be_visible()
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile(rf"/jobs/{job['number']}$"))
@@ -62,10 +62,10 @@ def test_enter_counts_while_jobs_are_looked_up(page: Page, submit: Submit) -> No
     page.goto("/")
     expect(page.get_by_role("heading", name="Jobs")).to_be_visible()
     page.keyboard.press("Control+k")
-    page.keyboard.type("ddp")
+    page.keyboard.type("small")
     page.keyboard.press("Enter")  # before it has been asked for
     expect(palette).to_have_count(0)
-    expect(page.get_by_role("heading", name="digits-ddp")).to_be_visible()
+    expect(page.get_by_role("heading", name="vit-small")).to_be_visible()
 
 
 def test_a_search_that_fails_does_not_look_like_one_that_finds_nothing(page: Page) -> None:

@@ -3,7 +3,7 @@ import { Trans } from "@lingui/react/macro";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useMatchRoute, useNavigate } from "@tanstack/react-router";
 import { Command } from "cmdk";
-import { type KeyboardEvent, useEffect, useRef, useState } from "react";
+import { type KeyboardEvent, useEffect, useEffectEvent, useRef, useState } from "react";
 
 import { client, unwrap } from "../api/client";
 import { useCancel, useCheckpointNow, useDumpStacks, useHold, useJob, useRelease } from "../api/jobs";
@@ -37,7 +37,7 @@ export interface Props {
 export default function Palette(props: Props) {
   const { words, onWords, onClose, onHelp } = props;
   const found = useFound(words.trim());
-  const ahead = useEnterAhead(props, found.isComing);
+  const ahead = useEnterAhead(props, found);
   const matches = useMatchRoute();
   const here = matches({ to: "/jobs/$jobId", fuzzy: true });
   const jobId = here === false ? null : here.jobId;
@@ -87,21 +87,35 @@ function useFound(words: string): Found {
 }
 
 /** Do what is selected once all is found, where Enter was pressed before; returns what takes the key, and where. */
-function useEnterAhead({ words, entered, onEntered }: Props, isComing: boolean) {
+function useEnterAhead({ words, entered, onEntered, onClose }: Props, { jobs, isComing }: Found) {
   const ref = useRef<HTMLDivElement>(null);
+  const openJob = useOpenJob(onClose);
+  const act = useEffectEvent(() => {
+    onEntered(null);
+    if (entered !== words) return;
+    const selected = selectedIn(ref.current);
+    if (selected !== null) selected.click();
+    // What has just been found may not be selected yet.
+    else if (jobs[0] !== undefined) openJob(jobs[0]);
+  });
   useEffect(() => {
     if (entered === null || (entered === words && isComing)) return;
     // What was found is selected in a render of its own.
-    const timer = setTimeout(() => {
-      onEntered(null);
-      if (entered === words) selectedIn(ref.current)?.click();
-    });
+    const timer = setTimeout(() => act());
     return () => clearTimeout(timer);
-  }, [words, entered, onEntered, isComing]);
+  }, [words, entered, isComing]);
   const onKeyDown = (press: KeyboardEvent) => {
     if (isEnter(press) && isComing && selectedIn(ref.current) === null) onEntered(words);
   };
   return { ref, onKeyDown };
+}
+
+function useOpenJob(onDone: () => void): (job: Job) => void {
+  const navigate = useNavigate();
+  return ({ number }) => {
+    onDone();
+    void navigate({ to: "/jobs/$jobId", params: { jobId: String(number) } });
+  };
 }
 
 function selectedIn(list: HTMLElement | null): HTMLElement | null {
@@ -109,7 +123,7 @@ function selectedIn(list: HTMLElement | null): HTMLElement | null {
 }
 
 function Jobs({ found: { q, jobs }, onDone }: { found: Found; onDone: () => void }) {
-  const navigate = useNavigate();
+  const openJob = useOpenJob(onDone);
   if (jobs.length === 0) return null;
   return (
     <Command.Group heading={t`Jobs`}>
@@ -119,10 +133,7 @@ function Jobs({ found: { q, jobs }, onDone }: { found: Found; onDone: () => void
           // The service has found it, by its number perhaps, so nothing else decides.
           value={`${job.number} ${job.name} ${job.id}`}
           keywords={[q]}
-          onSelect={() => {
-            onDone();
-            void navigate({ to: "/jobs/$jobId", params: { jobId: String(job.number) } });
-          }}
+          onSelect={() => openJob(job)}
         >
           <span className="num faint">{job.number}</span> <span className="palette-name">{job.name}</span>
           <span className="faint">{job.user}</span> <StateChip state={job.state} held={job.held} blocked={job.blocked} />
