@@ -1,13 +1,14 @@
 """A real Chromium: the one on PATH, else Playwright's own."""
 
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 
 from tests.support import processes
 
@@ -66,3 +67,15 @@ def visit(page: Page, path: str) -> None:
     if path != "/nowhere":
         page.evaluate(_GO, path)
         expect(lost).to_be_hidden()
+
+
+def hold(page: Page, *patterns: str | re.Pattern[str], times: int | None = None) -> list[Route]:
+    """Hold requests back, the first few of each pattern or all; return those that are held, to which more come."""
+    held: list[Route] = []
+
+    def keep(route: Route) -> None:  # `held.append` tells Playwright no parameters
+        held.append(route)
+
+    for pattern in patterns:
+        page.route(pattern, keep, times=times)
+    return held

@@ -5,8 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Page, expect
 
+from tests.support.browser import hold
 from tests.support.live import Live
 from tests.support.scripted import Agent
 
@@ -23,12 +24,7 @@ def test_what_is_changed_while_another_page_is_loaded_is_not_written_to_its_addr
     for _ in range(2):
         node.start().report(range(3), loss=1.0)
     one, other = (job["number"] for job in live_service.client.get("/api/v1/jobs").raise_for_status().json()["items"])
-    slow: list[Route] = []
-
-    def hold(route: Route) -> None:
-        slow.append(route)
-
-    page.route(NEXT_PAGE, hold)
+    slow = hold(page, NEXT_PAGE)
     search = page.get_by_role("combobox", name="Search")
     logarithmic, high = (page.get_by_role("button", name=name, exact=True) for name in ("Log", "High is good"))
     for path, change in (

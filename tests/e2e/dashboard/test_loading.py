@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.e2e.dashboard.test_accessibility import faults
+from tests.support.browser import hold
 from tests.support.live import Live
 
 pytestmark = pytest.mark.browser
@@ -59,12 +60,7 @@ def test_part_that_fails_once_is_loaded_again(page: Page, submit: Callable[..., 
 def test_slow_styles_outlast_the_failure_of_another_part(page: Page, submit: Callable[..., dict[str, Any]]) -> None:
     submit(name="resnet")
     asked = abort_first(page, JOB_PAGE)
-    slow: list[Route] = []
-
-    def hold(route: Route) -> None:
-        slow.append(route)
-
-    page.route(PAGES_STYLES, hold)
+    slow = hold(page, PAGES_STYLES)
     page.goto("/")
     with page.expect_request(lambda request: request.url.endswith(".css") and request.url in asked, timeout=60_000):
         page.get_by_role("link", name="1 resnet").click()
@@ -75,12 +71,7 @@ def test_slow_styles_outlast_the_failure_of_another_part(page: Page, submit: Cal
 
 
 def test_what_a_page_waits_for_is_told_in_a_while(page: Page) -> None:
-    slow: list[Route] = []
-
-    def hold(route: Route) -> None:
-        slow.append(route)
-
-    page.route("**/openapi.json", hold)
+    slow = hold(page, "**/openapi.json")
     with page.expect_request("**/openapi.json"):
         page.goto("/submit")
     expect(page.get_by_role("progressbar", name="Loading")).to_be_visible()
@@ -112,13 +103,7 @@ def test_keys_are_the_palettes_or_the_helps_while_it_is_loaded(
     page: Page, submit: Callable[..., dict[str, Any]]
 ) -> None:
     submit(name="gb-resnet")
-    slow: list[Route] = []
-
-    def hold(route: Route) -> None:
-        slow.append(route)
-
-    for pattern in (PALETTE, HELP):
-        page.route(pattern, hold)
+    slow = hold(page, PALETTE, HELP)
     page.goto("/")
     expect(page.get_by_role("link", name="1 gb-resnet")).to_be_visible()
     with page.expect_request(PALETTE):
@@ -149,12 +134,7 @@ def test_keys_are_the_palettes_or_the_helps_while_it_is_loaded(
 
 def test_enter_counts_while_the_palette_is_loaded(page: Page, submit: Callable[..., dict[str, Any]]) -> None:
     submit(name="gb-resnet")
-    slow: list[Route] = []
-
-    def hold(route: Route) -> None:
-        slow.append(route)
-
-    page.route(PALETTE, hold)
+    slow = hold(page, PALETTE)
     page.goto("/")
     expect(page.get_by_role("link", name="1 gb-resnet")).to_be_visible()
     with page.expect_request(PALETTE):

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Page, expect
 from sqlalchemy import insert, select
 
 from service.db.models import Secret, SecretUse
-from tests.support.browser import visit
+from tests.support.browser import hold, visit
 from tests.support.live import Live
 from tests.support.scripted import Agent
 from tests.support.wait import until
@@ -142,22 +142,13 @@ def test_a_project_has_members_access_quotas_secrets_and_accounts(page: Page, li
     page.get_by_label("Name").fill("vision")
     page.get_by_role("button", name="Create").click()
     page.get_by_role("link", name="vision").click()
-    held: list[Route] = []
-
-    def hold(route: Route) -> None:
-        if held:
-            route.continue_()
-        else:
-            held.append(route)
-
-    page.route("**/api/v1/projects/vision", hold)
+    held = hold(page, "**/api/v1/projects/vision", times=1)
     with page.expect_request("**/api/v1/projects/vision"):
         page.get_by_label("Who submits").select_option("members")
     page.get_by_label("Jobs are read by").select_option("everyone")
     expect(page.get_by_label("Jobs are read by")).to_have_value("everyone")
     expect(page.get_by_label("Who submits")).to_have_value("members")
     held[0].continue_()
-    page.unroute("**/api/v1/projects/vision")
     page.get_by_label("Jobs start over").select_option("off")
     page.get_by_role("button", name="Add a member").click()
     page.get_by_label("User").select_option("cleo")
@@ -197,12 +188,7 @@ def test_each_role_is_shown_as_chosen_until_it_is_refused(page: Page, live_servi
         live_service.client.put(f"/api/v1/projects/default/members/{name}").raise_for_status()
     visit(page, "/projects/default")
     fay, gus = page.get_by_label("Role of fay"), page.get_by_label("Role of gus")
-    held: list[Route] = []
-
-    def hold(route: Route) -> None:
-        held.append(route)
-
-    page.route("**/members/fay", hold)
+    held = hold(page, "**/members/fay")
     with page.expect_request("**/members/fay"):
         fay.select_option("administrator")
     gus.select_option("administrator")

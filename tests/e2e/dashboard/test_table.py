@@ -5,12 +5,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Browser, Page, expect
 from sqlalchemy import func, insert, literal, select
 
 from service.db.models import Job
 from tests.e2e.dashboard.test_trust import signed_in
-from tests.support.browser import visit
+from tests.support.browser import hold, visit
 from tests.support.live import Live
 from tests.support.scripted import Agent
 
@@ -99,12 +99,7 @@ def test_orders_groups_columns_and_views(page: Page, submit: Submit, live_servic
     # What the parts of one kind are is not shown as those of another.
     search.fill("tag:baseline")
     expect(heads).to_have_text([re.compile("baseline 1 job")])
-    slow: list[Route] = []
-
-    def hold(route: Route) -> None:
-        slow.append(route)
-
-    page.route("**/jobs/facets?*by=project*", hold, times=1)
+    slow = hold(page, "**/jobs/facets?*by=project*", times=1)
     with page.expect_request("**/jobs/facets?*by=project*"):
         page.get_by_label("Group by").select_option("project")
     expect(page.get_by_label("Group by")).to_have_value("project")

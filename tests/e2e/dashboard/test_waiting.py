@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.e2e.dashboard.lived_in import begin_session
-from tests.support.browser import visit
+from tests.support.browser import hold, visit
 from tests.support.live import Live
 from tests.support.scripted import Agent
 from torchyard.ids import now_us
@@ -152,12 +152,7 @@ def test_a_long_history_is_read_page_by_page(page: Page, submit: Submit, node: A
     visit(page, f"/jobs/{job['number']}")
     events = page.get_by_role("region", name="Events")
     expect(events.get_by_role("listitem")).to_have_count(200)
-    held: list[Route] = []
-
-    def hold(route: Route) -> None:
-        held.append(route)
-
-    page.route("**/events?cursor=*", hold, times=1)
+    hold(page, "**/events?cursor=*", times=1)
     with page.expect_request("**/events?cursor=*"):
         events.get_by_role("button", name="Load more").click()
     # The list is read anew before the next page has come.
