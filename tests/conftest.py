@@ -5,6 +5,7 @@ import os
 import secrets
 import shutil
 import signal
+import sqlite3
 import sys
 import tempfile
 import time
@@ -116,6 +117,20 @@ def compiled_statements() -> Iterator[None]:
 
     with statements_cache.shared():
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def rows_in_any_order() -> Iterator[None]:
+    """SQLite answers backwards where a query asks for no order: PostgreSQL may answer in any."""
+    from sqlalchemy import Engine, event
+
+    def reverse(connection: object, _record: object) -> None:
+        if isinstance(connection, sqlite3.Connection):
+            connection.execute("PRAGMA reverse_unordered_selects=ON")
+
+    event.listen(Engine, "connect", reverse)
+    yield
+    event.remove(Engine, "connect", reverse)
 
 
 @pytest.fixture(scope="session")

@@ -65,7 +65,8 @@ def test_a_value_goes_in_and_never_comes_out(live_service: Live) -> None:
     assert client.delete(f"{API}/secrets/WANDB_API_KEY").status_code == 204
     assert kind(client.delete(f"{API}/secrets/WANDB_API_KEY")) == (404, "not-found")
     with live_service.context.db.read() as tx:
-        rows = tx.execute(select(Audit.action, Audit.subject, Audit.data).where(Audit.action.startswith("secret.")))
+        told = select(Audit.action, Audit.subject, Audit.data).where(Audit.action.startswith("secret."))
+        rows = tx.execute(told.order_by(Audit.id))
         assert [tuple(row) for row in rows] == [
             ("secret.set", "WANDB_API_KEY", {}),
             ("secret.set", "WANDB_API_KEY", {}),
