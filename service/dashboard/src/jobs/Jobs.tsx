@@ -43,7 +43,7 @@ export function Jobs() {
     const q = typed();
     void change((before) => Object.fromEntries(Object.entries({ ...before, q, ...part }).filter(([, value]) => value)));
   };
-  const filter = (key: Key, value: string | null) => set({ q: withTerm(typed(), key, value) });
+  const filter = (key: Key, value: string | null) => box.current?.replace(withTerm(typed(), key, value));
   const columns = columnsNow(search.columns);
   const order = orderOf(search.order);
   const setOrder = (next: Order) => set({ order: next === "newest" ? undefined : next });
@@ -73,7 +73,7 @@ export function Jobs() {
         <Views user={user} search={search} onOpen={(view) => void navigate({ search: view })} />
       </div>
       <Notice error={counts.error ?? facets.error} />
-      {sections?.length === 0 && <Nothing searched={text !== ""} onClear={() => set({ q: undefined })} />}
+      {sections?.length === 0 && <Nothing searched={text !== ""} onClear={() => box.current?.replace("")} />}
       <JobsTable
         key={search.by ?? ""}
         sections={sections ?? []}

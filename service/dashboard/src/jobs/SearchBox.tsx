@@ -11,6 +11,8 @@ import { type Suggestion, suggestions } from "../lib/jobQuery";
 export interface SearchHandle {
   /** What stands in the field, also where the address does not have it yet. */
   typed: () => string;
+  /** Put other words into the field, and search for them at once. */
+  replace: (text: string) => void;
 }
 
 interface Props {
@@ -31,8 +33,8 @@ export function SearchBox({ ref, value, metrics, complaints, onChange }: Props) 
   const input = useRef<HTMLInputElement>(null);
   const [text, setText] = useState(value);
   const [known, setKnown] = useState(value);
-  /** What was typed and has not come back as the value; more may have been typed since. */
-  const [sent, setSent] = useState<string | null>(null);
+  /** What was searched for and has not come back as the value, the first first; more may have been typed since. */
+  const [sent, setSent] = useState<readonly string[]>([]);
   const [caret, setCaret] = useState(0);
   const [open, setOpen] = useState(false);
   const [chosen, setChosen] = useState(-1);
@@ -42,19 +44,26 @@ export function SearchBox({ ref, value, metrics, complaints, onChange }: Props) 
   const found = open ? suggestions(text, caret, { ...names, metric: metrics }) : [];
   if (value !== known) {
     setKnown(value);
-    setSent(null);
-    if (value !== sent && value !== text.trim()) setText(value);
+    setSent(sent.slice(sent.indexOf(value) + 1 || sent.length));
+    if (!sent.includes(value) && value !== text.trim()) setText(value);
   }
-  const send = useEffectEvent((typed: string) => {
-    setSent(typed);
-    onChange(typed);
-  });
+  const send = (words: string) => {
+    setSent((before) => [...before, words]);
+    onChange(words);
+  };
+  const sendTyped = useEffectEvent(() => send(text.trim()));
   useEffect(() => {
     if (text.trim() === value) return;
-    const timer = setTimeout(() => send(text.trim()), TYPING_MS);
+    const timer = setTimeout(() => sendTyped(), TYPING_MS);
     return () => clearTimeout(timer);
   }, [text, value]);
-  useImperativeHandle(ref, () => ({ typed: () => text.trim() }), [text]);
+  useImperativeHandle(ref, () => ({
+    typed: () => text.trim(),
+    replace: (words) => {
+      setText(words);
+      send(words);
+    },
+  }));
   useSlash(input);
   const take = (one: Suggestion) => {
     // At once: in a later frame the caret would leap back under a key that was pressed meanwhile.
