@@ -1,6 +1,7 @@
 """Opaque, time-ordered identifiers."""
 
 import secrets
+import threading
 import time
 from typing import NewType
 
@@ -10,16 +11,29 @@ JobId = NewType("JobId", str)
 AttemptId = NewType("AttemptId", str)
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+_lock = threading.Lock()
+_last = 0
 
 
 def new_id(kind: str) -> str:
     """A fresh id such as ``job-01kabc…``: 48 bits of milliseconds, 80 of chance, in base 32.
 
-    Ids made later sort later (to the millisecond), so indexes stay dense.
+    Ids made later sort later, so indexes stay dense: to the millisecond, and within one in the order in which a process
+    makes them (a monotonic ULID).
     """
-    number = time.time_ns() // 1_000_000 << 80 | secrets.randbits(80)
+    number = _next_number(time.time_ns() // 1_000_000)
     digits = [_ALPHABET[number >> shift & 31] for shift in range(125, -5, -5)]
     return f"{kind}-{''.join(digits)}"
+
+
+def _next_number(millisecond: int) -> int:
+    global _last  # noqa: PLW0603 (one per process)
+    with _lock:
+        if _last >> 80 == millisecond:
+            _last += 1 + secrets.randbits(64)
+        else:
+            _last = millisecond << 80 | secrets.randbits(79)  # the highest bit is room for those that follow
+        return _last
 
 
 def parse_job_id(text: str) -> JobId | None:

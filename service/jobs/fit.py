@@ -20,7 +20,7 @@ from torchyard.wire import Capability
 _DEVICES = select(
     Device.node, Device.uuid, Device.index.label("at"), Device.memory, Device.kind, Device.name.label("product")
 ).where(Device.present)
-_NODES = select(Node.name, Node.cpus, Node.memory, Node.labels, Node.capabilities)
+_NODES = select(Node.name, Node.cpus, Node.memory, Node.labels, Node.capabilities).order_by(Node.name)
 #: Fields of a backend that no node could run, and of a network that none could give.
 BACKEND, NETWORK = "recipe.backend", "network"
 _MENDS = {

@@ -116,6 +116,6 @@ def test_a_job_over_two_nodes_that_fits_one_is_advised(db: Database) -> None:
     spread = JobSpec.model_validate({"command": ["true"], "resources": {"gpus": 2, "nodes": 2}})
     with db.read() as tx:
         (note,) = fit.check(tx, spread)
-        assert "alone could hold all of it" in note.message
+        assert "node a alone could hold all of it" in note.message
         wide = spread.model_copy(update={"resources": spread.resources.model_copy(update={"gpus": 3})})
         assert fit.check(tx, wide) == []
