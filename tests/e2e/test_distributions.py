@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from scripts import mutants
-from tests.support import distributions, processes, stack, wait
+from tests.support import distributions, processes, results, stack
 
 pytestmark = pytest.mark.e2e
 
@@ -150,7 +150,7 @@ def test_a_laptop_with_the_core_alone_trains_on_the_box(laptop: Machine, box: Ma
     assert laptop.yard("logs", "1", **there).stdout == "trained on the box\n"
     (listed,) = json.loads(laptop.yard("ls", "--json", **there).stdout)
     assert (listed["state"], listed["latest"]["loss"]) == ("succeeded", pytest.approx(1 / 3))
-    wait.until(lambda: all(each.settled for each in running.client.attempts("1")), what="all that the job wrote")
+    results.settled(running.client, "1")
     pulled = laptop.yard("pull", "1", "--to", "pulled", **there)
     assert pulled.returncode == 0, pulled.stderr
     assert [path.read_text() for path in (laptop.home / "pulled").rglob("model.txt")] == ["trained"]

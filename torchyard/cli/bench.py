@@ -2,14 +2,13 @@
 
 import os
 import sys
-import time
 import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from torchyard.cli import common, extras
+from torchyard.cli import common, extras, outputs
 
 if TYPE_CHECKING:
     from torchyard.api import Job, Output
@@ -19,7 +18,6 @@ WORDS = {"ignore_unknown_options": True, "allow_interspersed_args": True}
 PAGE = "strategies.html"
 #: Seconds for which the result may take to arrive after the job's end.
 PATIENCE_S = 60.0
-LOOK_S = 0.2
 
 
 def register(app: typer.Typer) -> None:
@@ -133,11 +131,9 @@ def _fetched(client: "Client", job: "Job") -> Path | None:
 
 def _outputs(client: "Client", job: "Job") -> "list[Output]":
     """Return the job's outputs, once all of them are here."""
-    deadline = time.monotonic() + PATIENCE_S
-    while not (settled := all(attempt.settled for attempt in client.attempts(job.id))) and time.monotonic() < deadline:
-        time.sleep(LOOK_S)
-    found = client.outputs(job.id)
-    return [file for file in found if file.root == "output" and file.state == "stored"] if settled else []
+    if not outputs.wait_settled(client, job.id, PATIENCE_S):
+        return []
+    return [file for file in client.outputs(job.id) if file.root == "output" and file.state == "stored"]
 
 
 def _show(page: Path, *, opens: bool) -> None:

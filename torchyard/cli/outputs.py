@@ -129,6 +129,14 @@ def _settled(client: "Client", job: str) -> bool:
     return client.job(job).ended_at is not None and all(attempt.settled for attempt in client.attempts(job))
 
 
+def wait_settled(client: "Client", job: str, seconds: float) -> bool:
+    """Wait until a job has ended and all its files are here or listed; False if that takes longer."""
+    deadline = time.monotonic() + seconds
+    while not (settled := _settled(client, job)) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    return settled
+
+
 def tell_end(client: "Client", job: "Job") -> None:
     """Tell what was kept of a job that has ended, and what was lost; nothing where nobody answers."""
     from torchyard.exceptions import TorchYardError
@@ -142,9 +150,7 @@ def tell_end(client: "Client", job: "Job") -> None:
 def _tell(client: "Client", job: "Job") -> None:
     from torchyard.cli.format import lost
 
-    deadline = time.monotonic() + SETTLE_S
-    while not (settled := _settled(client, job.id)) and time.monotonic() < deadline:
-        time.sleep(0.2)
+    settled = wait_settled(client, job.id, SETTLE_S)
     found = [file for file in client.outputs(job.id, every=True) if file.state != "deleted"]
     if missing := lost(client.attempts(job.id)):
         common.warn(f"{missing} are missing: the log limit or a full disk dropped them")

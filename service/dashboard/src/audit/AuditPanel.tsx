@@ -35,7 +35,7 @@ export function AuditPanel({ now }: { now: number }) {
         value={filters.days === null ? "all" : filters.days === 1 ? "1" : "7"}
         onChange={(days) => set({ days: days === "all" ? null : Number(days) })}
       />
-      <a className="button small" href={auditTable(settled, now)} download="audit.csv">CSV</a>
+      <a className="button small" href={auditTable(filters, now)} download="audit.csv">CSV</a>
     </>
   );
   return (
