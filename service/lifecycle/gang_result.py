@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from torchyard.failures import fingerprints
 from torchyard.states import STOP_PRECEDENCE, StopReason
 from torchyard.wire import RankExit, Result, ResultKind
 
@@ -29,8 +30,8 @@ def merge(members: Sequence[MemberResult]) -> Result:
     """Merge the results of all members, in the order of node ranks: the first failure's, else that of a success.
 
     What failed only because it was told to, or because its peers had gone, does not count: the earliest exit of a rank
-    does, with the nodes' clocks set right by when they told of it. A member that was lost left no word of its ranks,
-    and goes before them.
+    does, with the nodes' clocks set right by when they told of it. As a message may have taken long, what says itself
+    that a peer was gone comes after all else. A member that was lost left no word of its ranks, and goes before them.
     """
     failures = [member for member in members if failed(member.result)]
     first = min(failures, key=_moment, default=None)
@@ -69,10 +70,11 @@ def _unsaved(members: Sequence[MemberResult]) -> dict[str, Any]:
 _KINDS = (ResultKind.UNUSABLE, ResultKind.LOST)
 
 
-def _moment(member: MemberResult) -> tuple[bool, int, int]:
+def _moment(member: MemberResult) -> tuple[bool, int, bool, int]:
     result = member.result
     kind = _KINDS.index(result.kind) if result.kind in _KINDS else len(_KINDS)
-    return member.sentenced and _culprit(result) is None, kind, _failed_us(member)
+    told_to = member.sentenced and _culprit(result) is None
+    return told_to, kind, result.fingerprint == fingerprints.LOST_RANK, _failed_us(member)
 
 
 def _failed_us(member: MemberResult) -> int:

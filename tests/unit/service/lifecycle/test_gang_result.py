@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from service.lifecycle import gang_result, outcome
+from torchyard.failures import fingerprints
 from torchyard.states import JobState, StopReason
 from torchyard.wire import RankExit, Result, ResultKind
 
@@ -79,6 +80,15 @@ def test_clocks_that_differ_are_set_right() -> None:
     told = RAISED.model_copy(update={"sent_us": 6 * SECOND})
     merged = gang_result.merge([part("a", told, 6), part("b", late, 6)])
     assert (merged.failed_rank, merged.ended_us) == (3, 10 * SECOND)
+
+
+@pytest.mark.parametrize("late_s", [0.0, 2.0])
+def test_what_failed_for_want_of_its_peers_comes_after_what_did_not_however_late_that_is_told(late_s: float) -> None:
+    """A message that took long is the same to the service as a clock that is behind."""
+    missed = RAISED.model_copy(update={"sent_us": 6 * SECOND, "fingerprint": fingerprints.LOST_RANK})
+    killed = KILLED.model_copy(update={"sent_us": 6 * SECOND})
+    merged = gang_result.merge([part("a", missed, 6), part("b", killed, 6 + late_s)])
+    assert (merged.node, merged.failed_rank) == ("b", 3)
 
 
 def test_a_clean_stop_is_one_although_only_the_first_node_wrote_its_step() -> None:
