@@ -61,7 +61,7 @@ class Instance:
 def running(home: Path) -> Owner | None:
     """The supervisor that runs in a home folder, if one does."""
     owner = read(home / "stack.lock")
-    return owner if owner is not None and _alive(owner) else None
+    return owner if owner is not None and _alive(owner) and not is_free(home) else None
 
 
 def is_free(home: Path) -> bool:

@@ -35,6 +35,7 @@ def test_a_second_stack_is_refused_and_told_of_the_first(tmp_path: Path) -> None
     assert not instance.is_free(tmp_path)
     first.release()
     assert instance.is_free(tmp_path)
+    assert instance.running(tmp_path) is None, "its process may live on for a moment"
     second.acquire()
     second.release()
 
