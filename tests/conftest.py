@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
-from tests.support import memory, processes
+from tests.support import memory, ports, processes
 from tests.support.live import live_service, serve, yard_home
 
 if TYPE_CHECKING:  # loaded by the fixtures that need them: what hands tests out to several processes runs none
@@ -189,6 +189,13 @@ def db(database_url: str) -> Iterator["Database"]:
     database = Database(database_url)
     yield database
     database.dispose()
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    """A port of the loopback for a program that is told where to listen, and that nobody else is given."""
+    with ports.reserved() as port:
+        yield port
 
 
 @pytest.fixture

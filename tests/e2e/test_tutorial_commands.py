@@ -2,7 +2,6 @@
 
 import os
 import re
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import pages, processes, stack
+from tests.support import pages, ports, processes, stack
 from tests.support.pages import Block
 from tests.support.stack import Stack
 from torchyard.states import JobState
@@ -90,10 +89,10 @@ def whole_log(yard: Stack, before: set[str]) -> str:
 
 def together(block: Block, yard: Stack, folder: Path) -> None:
     """Ranks that wait for each other, on this machine in place of two."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        here = f"127.0.0.1:{free.getsockname()[1]}"
-    ranks = [started(line.replace("node0:29400", here), yard, folder) for line in block.code.splitlines()]
-    outputs = [rank.communicate(timeout=300)[0] for rank in ranks]
+    with ports.reserved() as port:
+        lines = [line.replace("node0:29400", f"127.0.0.1:{port}") for line in block.code.splitlines()]
+        ranks = [started(line, yard, folder) for line in lines]
+        outputs = [rank.communicate(timeout=300)[0] for rank in ranks]
     assert [rank.returncode for rank in ranks] == [0, 0], outputs
     assert "strategy ddp  ranks 2" in outputs[0]
 

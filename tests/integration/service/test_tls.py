@@ -1,6 +1,5 @@
 """TLS of the service itself, with real uvicorn."""
 
-import socket
 import ssl
 import subprocess
 import sys
@@ -14,20 +13,13 @@ from tests.support.wait import until
 from torchyard import home
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def serial(port: int) -> str:
     """The certificate that is served, as PEM."""
     return ssl.get_server_certificate(("127.0.0.1", port))
 
 
-def test_a_renewed_certificate_is_served_without_a_restart(yard_home: Path, tmp_path: Path) -> None:
+def test_a_renewed_certificate_is_served_without_a_restart(yard_home: Path, tmp_path: Path, port: int) -> None:
     certificate, key = certificates.write(tmp_path)
-    port = free_port()
     files = {"TORCHYARD_TLS_CERT": str(certificate), "TORCHYARD_TLS_KEY": str(key), "TORCHYARD_PORT": str(port)}
     with process(f"sqlite:///{yard_home / 'x.db'}", yard_home, **files) as (child, local):
         assert local.startswith("http://127.0.0.1:"), "programs on this machine need no certificate"

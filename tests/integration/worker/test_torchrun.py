@@ -5,7 +5,6 @@ The first test's is executed. Those of the others are forked from a server that 
 
 import os
 import signal
-import socket
 from pathlib import Path
 
 import pytest
@@ -182,9 +181,7 @@ SCRIPTS = Path(__file__).parents[2] / "e2e" / "scripts"
 @pytest.mark.parametrize(
     ("script", "cause"), [("spawn_ddp.py", "own-processes"), ("fixed_port.py", "no-store")], ids=["spawn", "port"]
 )
-def test_ranks_that_can_never_meet_do_not_wait_for_it(box: Box, script: str, cause: str) -> None:
-    with socket.create_server(("localhost", 0)) as server:
-        port = server.getsockname()[1]
+def test_ranks_that_can_never_meet_do_not_wait_for_it(box: Box, script: str, cause: str, port: int) -> None:
     words = ["python", script, "2" if script == "spawn_ddp.py" else str(port)]
     files: dict[str, str | bytes] = {script: (SCRIPTS / script).read_text()}
     folder = box.assign(launcher="torchrun", command=words, files=files, slots=2)

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -61,12 +60,6 @@ def start() -> Iterator[Start]:
         child.communicate()
 
 
-@pytest.fixture
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
-
-
 def look(ranks: RankConnections, agent: int, *wrappers: Started) -> RankConnections:
     ranks.look(agent, [each.pid for each in wrappers])
     return ranks
@@ -88,15 +81,15 @@ def test_a_rank_that_is_connected_with_the_agent_has_joined_and_with_others_has_
 
 
 @pytest.mark.parametrize("deeper", [False, True])
-def test_ranks_that_all_seek_in_vain_are_lost(start: Start, free_port: int, deeper: bool) -> None:
-    ranks, seeks = RankConnections(), SEEKS.format(port=free_port)
+def test_ranks_that_all_seek_in_vain_are_lost(start: Start, port: int, deeper: bool) -> None:
+    ranks, seeks = RankConnections(), SEEKS.format(port=port)
     agent, first, second = start(IDLES).pid, start(seeks, deeper=deeper), start(seeks, deeper=deeper)
     until(lambda: look(ranks, agent, first, second).lost, seconds=30, what="ranks that seek")
     assert ranks.own_processes is deeper
 
 
-def test_one_rank_that_does_not_seek_may_yet_open_the_store(start: Start, free_port: int) -> None:
-    seeker, ranks, agent = start(SEEKS.format(port=free_port)), RankConnections(), start(IDLES).pid
+def test_one_rank_that_does_not_seek_may_yet_open_the_store(start: Start, port: int) -> None:
+    seeker, ranks, agent = start(SEEKS.format(port=port)), RankConnections(), start(IDLES).pid
     until(lambda: look(ranks, agent, seeker).lost, seconds=30, what="a rank that seeks")
     assert not look(ranks, agent, seeker, start(IDLES)).lost
 

@@ -1,11 +1,10 @@
 """Sign-in by OpenID Connect against a real provider, and words of a provider that must not count."""
 
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from service.identity.oidc import OidcClient
 from service.identity.oidc_attempts import OidcAttempt
 from service.identity.provider_calls import MAX_CALLS
 from service.identity.sign_in_limits import PER_ADDRESS
-from tests.support import processes
+from tests.support import ports, processes
 from tests.support.live import Live, connect
 from tests.support.problems import kind
 from tests.support.wait import until
@@ -46,9 +45,12 @@ class Provider:
 @pytest.fixture(scope="module")
 def provider() -> Iterator[Provider]:
     """One for all tests: each says who its users are."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    with ports.reserved() as port, _served(port) as provider:
+        yield provider
+
+
+@contextmanager
+def _served(port: int) -> Iterator[Provider]:
     words = [sys.executable, "-W", "ignore", "-m", "oidc_provider_mock", "--port", str(port), "--require-nonce=true"]
     with processes.unmarked():
         child = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
