@@ -5,7 +5,6 @@ import json
 import math
 import os
 import signal
-import socket
 import struct
 import subprocess
 from collections.abc import Iterator
@@ -138,10 +137,10 @@ def test_all_points_go_into_files_of_other_tools(everything: tuple[User, Job], b
     assert sorted(map(tuple, printed(by_hand, user, EVENTS, folder, load=ACCUMULATOR))) == rounded
 
 
-def test_an_mlflow_server_gets_a_run(everything: tuple[User, Job], by_hand: ByHand, free_port: int) -> None:
+def test_an_mlflow_server_gets_a_run(everything: tuple[User, Job], by_hand: ByHand, port: int) -> None:
     user, job = everything
-    uri = f"http://127.0.0.1:{free_port}"
-    words = ["-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(free_port), "--workers", "1"]
+    uri = f"http://127.0.0.1:{port}"
+    words = ["-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
     command = [str(user.environment / "bin" / "python"), *words, "--backend-store-uri", f"{user.folder}/server"]
     with serving(command, user, f"{uri}/health", MLFLOW_ALLOW_FILE_STORE="true"):
         yard_command(user, "metrics", str(job.number), "ml/loss", "ml/odd", "--export", "mlflow", "--to", uri)
@@ -155,28 +154,24 @@ def test_an_mlflow_server_gets_a_run(everything: tuple[User, Job], by_hand: ByHa
     )
 
 
-def test_tensorboard_shows_the_users_own_files_and_jobs_that_have_none(
-    everything: tuple[User, Job], free_port: int
-) -> None:
+def test_tensorboard_shows_the_users_own_files_and_jobs_that_have_none(everything: tuple[User, Job], port: int) -> None:
     user, job = everything
     script = user.folder / "report.py"
     script.write_text("import torchyard\nfor step in range(5):\n    torchyard.report(step=step, loss=step)\n")
     plain = user.succeeds(user.submit("python", script.name, launcher="python", resources={"gpus": 0}))
-    words = ["tensorboard", str(job.number), str(plain.number), "--port", str(free_port), "--host", "127.0.0.1"]
-    with serving([*YARD, *words], user, f"http://127.0.0.1:{free_port}/"):
-        base = f"http://127.0.0.1:{free_port}/data/plugin/scalars"
-        names = wait.until(lambda: shown(f"{base}/tags", 2), seconds=60, what="the runs")
-        run = f"{plain.number}-{plain.name}"
-        assert [point[1:] for point in httpx.get(f"{base}/scalars", params={"run": run, "tag": "loss"}).json()] == [
-            [step, float(step)] for step in range(5)
-        ]
-    assert run in names
-    assert len(names) >= 2
+    words = ["tensorboard", str(job.number), str(plain.number), "--port", str(port), "--host", "127.0.0.1"]
+    run, own = f"{plain.number}-{plain.name}", f"{job.number}-{job.name}/runs"
+    with serving([*YARD, *words], user, f"http://127.0.0.1:{port}/"):
+        base = f"http://127.0.0.1:{port}/data/plugin/scalars"
+        # It loads one run after the other, point by point.
+        wait.until(lambda: {run, f"{own}/train", f"{own}/val"} <= httpx.get(f"{base}/tags").json().keys(), what="runs")
+        wait.until(lambda: len(shown(base, run, "loss")) == 5, what="the points")
+        assert shown(base, run, "loss") == [[step, float(step)] for step in range(5)]
 
 
-def shown(url: str, runs: int) -> dict[str, Any] | None:
-    found: dict[str, Any] = httpx.get(url).json()
-    return found if len(found) >= runs else None
+def shown(base: str, run: str, tag: str) -> list[list[float]]:
+    """Steps and values that TensorBoard has of a curve."""
+    return [point[1:] for point in httpx.get(f"{base}/scalars", params={"run": run, "tag": tag}).json()]
 
 
 @contextmanager
@@ -207,15 +202,6 @@ def answers(url: str, server: "subprocess.Popen[bytes]") -> bool:
 def server() -> Iterator[WandbServer]:
     with wandb_server.serve() as running:
         yield running
-
-
-@pytest.fixture
-def free_port() -> int:
-    """A port that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def as_floats(points: list[Any]) -> list[tuple[int, float]]:
@@ -312,7 +298,7 @@ def test_a_job_that_makes_room_goes_on_with_its_runs(user: User, server: WandbSe
 def test_a_job_that_is_put_back_makes_a_new_run(user: User, server: WandbServer) -> None:
     """Weights & Biases drops steps below a run's last one: of the trial's run it would take none."""
     client = user.yard.client
-    client.set_policy(Policy(min_run=0))
+    client.set_policy(Policy(min_run=0, time_slice=600))  # for as long it may be put back
     script, go = user.copy(SCRIPTS / "log_from_the_start.py"), user.folder / "go"
     whole = {"resources": {"gpus": 2}, "launcher": "python"}
     job = user.submit("python", script, str(go), env=OFFLINE | server.environment, priority="low", **whole)

@@ -15,14 +15,15 @@ if __name__ == "__main__":
     trackio.init(project="p")
     with mlflow.start_run() as made, SummaryWriter("runs") as writer:
         print(f"ids {run.id} {made.info.run_id}", flush=True)
+        # Before the last point, upon which it is stopped.
+        mlflow.log_text("kept", f"from-{start}.txt")
+        seen.touch()
         for step in range(start, start + 5):
             writer.add_scalar("tb", step, step)
             mlflow.log_metric("ml", step, step=step)
             run.log({"wb": step}, step=step, commit=True)
             trackio.log({"tr": step}, step=step)
-        mlflow.log_text("kept", f"from-{start}.txt")
         writer.flush()
-        seen.touch()
         while not start:
             time.sleep(0.1)
     run.finish()

@@ -17,12 +17,9 @@ def main(rank, world_size, port, options):
     dist.destroy_process_group()
 
 
-def free_port():
-    """The tutorials take 12355; tests share their machine."""
-    with socket.create_server(("localhost", 0)) as server:
-        return str(server.getsockname()[1])
-
-
 if __name__ == "__main__":
     processes = int(os.environ["PROCESSES"])
-    mp.spawn(main, args=(processes, free_port(), arguments()), nprocs=processes)
+    with socket.socket() as held:  # the tutorials take 12355; tests share their machine
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        held.bind(("localhost", 0))
+        mp.spawn(main, args=(processes, str(held.getsockname()[1]), arguments()), nprocs=processes)
