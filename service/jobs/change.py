@@ -248,14 +248,10 @@ def _checkpoint(tx: Connection, job_id: JobId, asked: str | None, spec: JobSpec)
 
 
 def _latest(tx: Connection, job_id: JobId) -> str | None:
-    """Return the newest stored one, else the newest committed one: "stored" sorts after "committed"."""
-    query = (
-        select(Checkpoint.id)
-        .where(Checkpoint.job_id == job_id, Checkpoint.state != "deleted")
-        .order_by(Checkpoint.state.desc(), Checkpoint.created_us.desc())
-        .limit(1)
-    )
-    return tx.scalar(query)
+    """Return the newest stored one, else the newest committed one."""
+    found = retention.checkpoints_of(tx, job_id)
+    newest = [each for each in found if each.state == "stored"] or found
+    return newest[-1].id if newest else None
 
 
 def _best(tx: Connection, job_id: JobId, spec: JobSpec) -> str | None:
