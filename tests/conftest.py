@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
-from tests.support import memory, ports, processes
+from tests.support import memory, processes
 from tests.support.live import live_service, serve, yard_home
+from torchyard.network import ports
 
 if TYPE_CHECKING:  # loaded by the fixtures that need them: what hands tests out to several processes runs none
     from service.db.engine import Database
@@ -194,7 +195,7 @@ def db(database_url: str) -> Iterator["Database"]:
 @pytest.fixture
 def port() -> Iterator[int]:
     """A port of the loopback for a program that is told where to listen, and that nobody else is given."""
-    with ports.reserved() as port:
+    with ports.held("127.0.0.1") as port:
         yield port
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support import pages, ports, processes, stack
+from tests.support import pages, processes, stack
 from tests.support.pages import Block
 from tests.support.stack import Stack
+from torchyard.network import ports
 from torchyard.states import JobState
 
 pytestmark = pytest.mark.e2e
@@ -89,7 +90,7 @@ def whole_log(yard: Stack, before: set[str]) -> str:
 
 def together(block: Block, yard: Stack, folder: Path) -> None:
     """Ranks that wait for each other, on this machine in place of two."""
-    with ports.reserved() as port:
+    with ports.held("127.0.0.1") as port:
         lines = [line.replace("node0:29400", f"127.0.0.1:{port}") for line in block.code.splitlines()]
         ranks = [started(line, yard, folder) for line in lines]
         outputs = [rank.communicate(timeout=300)[0] for rank in ranks]

@@ -16,6 +16,7 @@ from fastapi.responses import HTMLResponse, JSONResponse
 from tests.support.wait import until
 from torchyard import wire
 from torchyard.ids import new_id
+from torchyard.network import ports
 from torchyard.spec import JobSpec
 
 TOKEN = "node-token"
@@ -245,14 +246,14 @@ def _routes(fake: FakeService) -> APIRouter:  # noqa: C901
 
 
 class Live:
-    """A `FakeService` behind uvicorn; `halt` and `resume` take its socket away and bring it back."""
+    """A `FakeService` behind uvicorn at a port; `halt` and `resume` take its socket away and bring it back."""
 
-    def __init__(self, fake: FakeService) -> None:
+    def __init__(self, fake: FakeService, port: int) -> None:
         self.fake = fake
         self._app = FastAPI()
         self._app.include_router(_routes(fake))
         self._app.middleware("http")(self._fault)
-        self._port = 0
+        self._port = port
         self.resume()
 
     @property
@@ -263,7 +264,6 @@ class Live:
         listener = socket.socket()
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("127.0.0.1", self._port))
-        self._port = listener.getsockname()[1]
         config = uvicorn.Config(self._app, log_level="critical", lifespan="off", timeout_graceful_shutdown=1)
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=lambda: self._server.run([listener]), daemon=True)
@@ -299,8 +299,9 @@ class Live:
 @contextmanager
 def serve(fake: FakeService) -> Iterator[Live]:
     """Runs it on a free port."""
-    live = Live(fake)
-    try:
-        yield live
-    finally:
-        live.halt()
+    with ports.held("127.0.0.1") as port:
+        live = Live(fake, port)
+        try:
+            yield live
+        finally:
+            live.halt()

@@ -2,11 +2,10 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +15,7 @@ import httpx
 from torchyard import home
 from torchyard.client.client import Client
 from torchyard.exceptions import PortTakenError, RefusedError, StartError, TorchYardError, UnreachableError
+from torchyard.network import ports
 from torchyard.stack import access, filesystem, instance, jobs, redis
 from torchyard.stack.supervise import SupervisedProgram, Supervisor
 
@@ -59,10 +59,10 @@ def _run(options: StackOptions, root: Path) -> None:
     filesystem.refuse_network(root)
     lock = instance.Instance(root)
     lock.acquire()
-    supervisor = Supervisor()
+    supervisor, held = Supervisor(), ExitStack()
     try:
-        port = _free_port(options.host, options.port)
-        local = _free_port("127.0.0.1", options.local_port) if options.tls_cert else port
+        port = _hold(held, options.host, options.port)
+        local = _hold(held, "127.0.0.1", options.local_port) if options.tls_cert else port
         stack = Stack(options=options, root=root, port=port, local_port=local)
         lock.announce(stack.url)
         if stack.start(supervisor, lock.descriptor):
@@ -75,6 +75,7 @@ def _run(options: StackOptions, root: Path) -> None:
         redis.clear(root)
         with suppress(OSError):
             home.address_file().unlink(missing_ok=True)
+        held.close()
         lock.release()
 
 
@@ -252,19 +253,14 @@ def _beats(client: Client, began: datetime) -> bool:
     return any(node.state != "unreachable" and node.last_seen_at and node.last_seen_at >= began for node in nodes)
 
 
-def _free_port(host: str, port: int) -> int:
-    """The port, chosen now if 0: it must outlive restarts of the service. Raises PortTakenError."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError as error:
-            raise PortTakenError(
-                f"{host}:{port} cannot be bound ({error.strerror}): choose another with --port, or "
-                "let `--port 0` find one"
-            ) from error
-        return int(probe.getsockname()[1])
+def _hold(held: ExitStack, host: str, port: int) -> int:
+    """The port, chosen now if 0, which nobody else gets while the service starts anew. Raises PortTakenError."""
+    try:
+        return held.enter_context(ports.held(host, port))
+    except OSError as error:
+        raise PortTakenError(
+            f"{host}:{port} cannot be bound ({error.strerror}): choose another with --port, or let `--port 0` find one"
+        ) from error
 
 
 def _say(text: str) -> None:

@@ -27,12 +27,9 @@ def main(rank: int, world_size: int, port: str) -> None:
     dist.destroy_process_group()
 
 
-def free_port() -> str:
-    """The tutorials take 12355; tests share their machine."""
-    with socket.create_server(("localhost", 0)) as server:
-        return str(server.getsockname()[1])
-
-
 if __name__ == "__main__":
     world_size = int(sys.argv[1]) if len(sys.argv) > 1 else torch.cuda.device_count()
-    mp.spawn(main, args=(world_size, free_port()), nprocs=world_size, join=True)
+    with socket.socket() as held:  # the tutorials take 12355; tests share their machine
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        held.bind(("localhost", 0))
+        mp.spawn(main, args=(world_size, str(held.getsockname()[1])), nprocs=world_size, join=True)

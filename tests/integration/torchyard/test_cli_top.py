@@ -133,10 +133,10 @@ def test_signals_leave_the_screen_first(terminal: Callable[[], Terminal], number
 
 
 def test_a_service_that_goes_away_is_waited_for_and_a_revoked_token_ends_it(
-    open_terminal: Callable[..., Terminal], migrated_file: Path, yard_home: Path, tmp_path: Path
+    open_terminal: Callable[..., Terminal], migrated_file: Path, yard_home: Path, tmp_path: Path, port: int
 ) -> None:
     database_url = f"sqlite:///{shutil.copy(migrated_file, tmp_path / 'top.db')}"
-    with live.process(database_url, yard_home) as (_, url):
+    with live.process(database_url, yard_home, TORCHYARD_PORT=str(port)) as (_, url):
         admin = (yard_home / "admin.token").read_text().strip()
         with Client(url, admin) as client:
             token = client.create_token(TokenRequest(name="top", scopes=["read"]))
@@ -145,7 +145,7 @@ def test_a_service_that_goes_away_is_waited_for_and_a_revoked_token_ends_it(
         top.seen = b""
     top.shows(r"reconnecting, data from \d\d:\d\d")
     top.seen = b""
-    with live.process(database_url, yard_home, TORCHYARD_PORT=url.rpartition(":")[2]):
+    with live.process(database_url, yard_home, TORCHYARD_PORT=str(port)):
         top.shows("0 running, 0 waiting")
         with Client(url, admin) as client:
             client.revoke_token(token.id)

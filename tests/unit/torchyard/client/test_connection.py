@@ -1,4 +1,3 @@
-import socket
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -76,11 +75,12 @@ def test_times_are_compared_with_the_services_clock(service: Service, hours: int
     connection.close()
 
 
-def test_a_service_that_is_away_is_told_of_at_once_and_taken_for_none_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_service_that_is_away_is_told_of_at_once_and_taken_for_none_soon(
+    monkeypatch: pytest.MonkeyPatch, port: int
+) -> None:
     clock = Clock()
     monkeypatch.setattr(module, "time", clock)
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+    url = f"http://127.0.0.1:{port}"
     connection = Connection(url, "token")
     connection.first_patience_s, told = 0.0, list[str]()
     connection.tell = told.append

@@ -21,11 +21,12 @@ from service.identity.oidc import OidcClient
 from service.identity.oidc_attempts import OidcAttempt
 from service.identity.provider_calls import MAX_CALLS
 from service.identity.sign_in_limits import PER_ADDRESS
-from tests.support import ports, processes
+from tests.support import processes
 from tests.support.live import Live, connect
 from tests.support.problems import kind
 from tests.support.wait import until
 from torchyard.api import PREFIX
+from torchyard.network import ports
 
 
 @dataclass
@@ -45,7 +46,7 @@ class Provider:
 @pytest.fixture(scope="module")
 def provider() -> Iterator[Provider]:
     """One for all tests: each says who its users are."""
-    with ports.reserved() as port, _served(port) as provider:
+    with ports.held("127.0.0.1") as port, _served(port) as provider:
         yield provider
 
 
