@@ -128,11 +128,11 @@ def test_link_alone_joins_in_what_is_not_copied_files_too(yard: Stack, tmp_path:
 
 
 def test_a_missing_script_fails_before_anything_is_sent(yard: Stack, project: Path) -> None:
-    before = next(iter(yard.client.jobs()), None)
+    before = [job.id for job in yard.client.jobs()]
     done = _yard(yard, None, project, "run", "--", "python", "absent.py")
     assert done.returncode != 0
     assert "absent.py" in done.stderr
-    assert next(iter(yard.client.jobs()), None) == before
+    assert [job.id for job in yard.client.jobs()] == before
 
 
 def test_the_exit_code_of_run_is_the_jobs_and_its_traceback_is_shown_once(yard: Stack, project: Path) -> None:

@@ -8,7 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -210,7 +210,8 @@ def crash(attempt: str) -> None:
         files = [file.path for file in process.info["open_files"] or ()]
         words = [*(process.info["cmdline"] or ()), *(process.info["environ"] or {}).values(), *files]
         if any(attempt in word for word in words):
-            process.kill()
+            with suppress(psutil.NoSuchProcess):  # some end with those that were killed before
+                process.kill()
 
 
 def test_jobs_outlive_the_stack_and_a_backup_that_was_made_while_they_ran_brings_them_back(

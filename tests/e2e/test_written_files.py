@@ -202,7 +202,7 @@ def test_a_job_that_is_preempted_goes_on_from_its_own_snapshot_without_fetching_
     told = b"".join(yard.client.logs(job.id, rank=-1)).decode()
     assert "begins with 4 files" in told
     assert ", 4 of them found on this node" in told
-    left = yard.home / "worker/retained" / first.id
+    left = stack.worker_folder(yard.home) / "retained" / first.id
     wait.until(lambda: not left.exists(), what="the removal of what the first attempt left")
 
 

@@ -1,5 +1,6 @@
 """Jobs of other UNIX accounts start where `yard install` has put the worker's folder."""
 
+import hashlib
 import os
 import re
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import accounts, worker
+from tests.support.wait import until
 from tests.support.worker import Yard
 from torchyard import wire
 from torchyard.injob import layout
@@ -89,6 +91,14 @@ def test_a_folder_that_others_cannot_enter_is_named_at_the_start_and_to_whoever_
         assert box.stop() == 0
 
 
+def give(box: Yard, attempt: str, path: str, data: bytes) -> None:
+    """A file of the attempt's code."""
+    digest = hashlib.sha256(data).hexdigest()
+    box.fake.blobs[digest] = data
+    code = [wire.FileRef(path=path, size=len(data), sha256=digest)]
+    box.fake.launches[attempt] = box.fake.launches[attempt].model_copy(update={"code": code})
+
+
 def test_the_disk_limit_of_a_user_counts_what_all_their_accounts_hold(box: Yard, open_tmp: Path) -> None:
     install_node(box, open_tmp)
     box.environment["TORCHYARD_USER_DISK_LIMIT"] = "4MiB"
@@ -98,16 +108,18 @@ def test_the_disk_limit_of_a_user_counts_what_all_their_accounts_hold(box: Yard,
         box.start()
         large = {
             account.pw_name: box.fake.assign(
-                ["sh", "-c", f"mkdir -m 0700 closed; head -c {size} /dev/zero > closed/file; {wait}"],
-                user=user,
-                unix_user=account.pw_name,
+                ["sh", "-c", f"mkdir -m 0700 closed; mv file closed; {wait}"], user=user, unix_user=account.pw_name
             )
-            for user, account, size in (("ada", former, 2_000_000), ("bob", bob, 3_500_000))
+            for user, account in (("ada", former), ("bob", bob))
         }
+        # The first look at these finds all that they will ever take: whatever grows later is another's.
+        for attempt, size in zip(large.values(), (2_000_000, 3_500_000), strict=True):
+            give(box, attempt, "file", bytes(size))
+            box.send(attempt)
+            until(lambda attempt=attempt: attempt in box.fake.running, what="the start")  # type: ignore[misc]
         hidden = f"mkdir closed; chmod 0300 closed; {fill}; {wait}"  # under the limit by itself
         growing = box.fake.assign(["sh", "-c", hidden], unix_user=ada.pw_name)
-        for attempt in (*large.values(), growing):
-            box.send(attempt)
+        box.send(growing)
         result = box.settled(growing, seconds=120)  # a slow look rests longer
         assert "the running jobs of ada took" in (result.message or ""), result
         assert "may take 4.0 MiB (TORCHYARD_USER_DISK_LIMIT)" in (result.message or "")

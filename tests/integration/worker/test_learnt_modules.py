@@ -82,7 +82,7 @@ class Environment:
 
 
 @pytest.fixture(scope="module")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
+def environment(patience: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Environment]:
     made = Environment(tmp_path_factory.mktemp("learnt"))
     yield made
     made.servers.close()

@@ -93,7 +93,7 @@ class Team:
 
 
 @pytest.fixture(scope="module")
-def team(shared_open_tmp: Path) -> Iterator[Team]:
+def team(patience: None, shared_open_tmp: Path) -> Iterator[Team]:
     python = accounts.python(shared_open_tmp)
     with accounts.account() as who:
         made = Team(shared_open_tmp / "yard", python, who)

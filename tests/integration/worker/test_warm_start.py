@@ -199,9 +199,13 @@ RECORDED = """
     import os
     @record
     def main():
-        if os.environ['RANK'] == '1':
-            raise RuntimeError('of rank 1')
-        import time; time.sleep(60)
+        import time
+        if os.environ['RANK'] == '0':
+            open('zero', 'w').close()
+            time.sleep(600)
+        while not os.path.exists('zero'):
+            time.sleep(0.02)
+        raise RuntimeError('of rank 1')
     main()
 """
 
