@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 Value = TypeVar("Value")
@@ -17,3 +18,19 @@ def until(condition: Callable[[], Value], *, seconds: float = 60.0, what: str = 
         time.sleep(pause)
         pause = min(_LAST_S, 1.25 * pause)
     return value
+
+
+def tick(folder: Path) -> None:
+    """Wait until what is written there now has a later time than what was: before Linux 6.13 the clock of files stands
+    for up to 10 ms, and a file that is written twice meanwhile does not show it.
+    """
+    probe = folder / ".tick"
+    probe.touch()
+    before = probe.stat().st_mtime_ns
+
+    def moved() -> bool:
+        probe.touch()
+        return probe.stat().st_mtime_ns > before
+
+    until(moved, what="the clock of files")
+    probe.unlink()

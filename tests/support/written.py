@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.support.wait import tick
 from torchyard import wire
 from torchyard.wire import Root
 from worker.attempts import tree
@@ -91,6 +92,7 @@ class Job:
         others = None if carried is None else {key: sha256(data) for key, data in carried.items()}
         tree.write(self.folder, tree.BaselineManifest(snapshot=hashes, carried=others, **manifest))
         (self.folder / "started").touch()
+        tick(self.home)
 
     def write(self, path: str, data: bytes) -> Path:
         """What the program does, below ``job/``."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.wait import tick
 from worker.trackers import database as databases
 from worker.trackers import trackio
 
@@ -80,6 +81,7 @@ def test_what_was_read_while_the_file_changed_does_not_count(tmp_path: Path) -> 
     path = database(tmp_path / "p.db", [("one", 0, {"loss": 1})])
     reading = opened(path)
     trackio.read(reading.__enter__(), 0, 10)
+    tick(tmp_path)
     database(path, [("one", 1, {"loss": 2})])
     with pytest.raises(sqlite3.OperationalError, match="meanwhile"):
         reading.__exit__(None, None, None)
