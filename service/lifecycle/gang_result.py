@@ -30,8 +30,9 @@ def merge(members: Sequence[MemberResult]) -> Result:
     """Merge the results of all members, in the order of node ranks: the first failure's, else that of a success.
 
     What failed only because it was told to, or because its peers had gone, does not count: the earliest exit of a rank
-    does, with the nodes' clocks set right by when they told of it. As a message may have taken long, what says itself
-    that a peer was gone comes after all else. A member that was lost left no word of its ranks, and goes before them.
+    does, with the nodes' clocks set right by when they told of it. As a report may arrive late, a failure whose own
+    message says that a peer was gone comes after the others. A member that was lost left no word of its ranks, and goes
+    before them.
     """
     failures = [member for member in members if failed(member.result)]
     first = min(failures, key=_moment, default=None)

@@ -21,8 +21,9 @@ def until(condition: Callable[[], Value], *, seconds: float = 60.0, what: str = 
 
 
 def tick(folder: Path) -> None:
-    """Wait until what is written there now has a later time than what was: before Linux 6.13 the clock of files stands
-    for up to 10 ms, and a file that is written twice meanwhile does not show it.
+    """Wait until a file that is written now gets a later time than those that were written before.
+
+    Before Linux 6.13 the times of files advance in steps of up to 10 ms: two writes within one look like one.
     """
     probe = folder / ".tick"
     probe.touch()

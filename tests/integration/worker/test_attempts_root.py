@@ -92,7 +92,7 @@ def test_a_folder_that_others_cannot_enter_is_named_at_the_start_and_to_whoever_
 
 
 def give(box: Yard, attempt: str, path: str, data: bytes) -> None:
-    """A file of the attempt's code."""
+    """Add a file to the attempt's code."""
     digest = hashlib.sha256(data).hexdigest()
     box.fake.blobs[digest] = data
     code = [wire.FileRef(path=path, size=len(data), sha256=digest)]

@@ -33,7 +33,7 @@ export function SearchBox({ ref, value, metrics, complaints, onChange }: Props) 
   const input = useRef<HTMLInputElement>(null);
   const [text, setText] = useState(value);
   const [known, setKnown] = useState(value);
-  /** What was searched for and has not come back as the value, the first first; more may have been typed since. */
+  /** What was searched for and has not come back as the value, in this order; more may have been typed since. */
   const [sent, setSent] = useState<readonly string[]>([]);
   const [caret, setCaret] = useState(0);
   const [open, setOpen] = useState(false);
@@ -44,8 +44,9 @@ export function SearchBox({ ref, value, metrics, complaints, onChange }: Props) 
   const found = open ? suggestions(text, caret, { ...names, metric: metrics }) : [];
   if (value !== known) {
     setKnown(value);
-    setSent(sent.slice(sent.indexOf(value) + 1 || sent.length));
-    if (!sent.includes(value) && value !== text.trim()) setText(value);
+    const at = sent.indexOf(value);
+    setSent(at === -1 ? [] : sent.slice(at + 1));
+    if (at === -1 && value !== text.trim()) setText(value);
   }
   const send = (words: string) => {
     setSent((before) => [...before, words]);
