@@ -19,7 +19,7 @@ def new_id(kind: str) -> str:
     """A fresh id such as ``job-01kabc…``: 48 bits of milliseconds, 80 of chance, in base 32.
 
     Ids made later sort later, so indexes stay dense: to the millisecond, and within one in the order in which a process
-    makes them (a monotonic ULID).
+    makes them (a monotonic ULID). A process keeps that order when the clock is set back, too.
     """
     number = _next_number(time.time_ns() // 1_000_000)
     digits = [_ALPHABET[number >> shift & 31] for shift in range(125, -5, -5)]
@@ -29,10 +29,10 @@ def new_id(kind: str) -> str:
 def _next_number(millisecond: int) -> int:
     global _last  # noqa: PLW0603 (one per process)
     with _lock:
-        if _last >> 80 == millisecond:
-            _last += 1 + secrets.randbits(64)
-        else:
-            _last = millisecond << 80 | secrets.randbits(79)  # the highest bit is room for those that follow
+        _last = max(
+            millisecond << 80 | secrets.randbits(79),  # the highest bit is room for those that follow
+            _last + 1 + secrets.randbits(64),
+        )
         return _last
 
 
