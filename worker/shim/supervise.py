@@ -28,6 +28,8 @@ POLL_S = 0.2
 SWEEP_S = 0.02
 #: A process that outlives SIGKILL this long hangs in the kernel.
 UNKILLABLE_S = 60.0
+#: Init tells all processes of a machine that goes down at once to end (SIGTERM), and kills what is left 90 s later.
+GOING_DOWN_S = 120.0
 
 
 #: Makes the first process of the job of a launch.
@@ -66,6 +68,8 @@ class Shim:
         self.limit = float("inf")
         self.terminated: set[tuple[int, int]] = set()
         self.killed = False
+        #: Monotonic time of a SIGTERM to this process, which only a machine that goes down has a reason to send.
+        self.told_to_end: float | None = None
         #: Wait status and end of processes that lost their parents and ended before the main process.
         self.orphans: dict[int, tuple[int, int]] = {}
         self.message: str | None = None
@@ -258,6 +262,8 @@ class Shim:
         mute = self.terminated or self.killed
         if self.fingerprint is not None:
             return {"kind": "killed", "fingerprint": self.fingerprint, "message": self.message}
+        if self.went_down():
+            return {"kind": "lost", "message": "its node ended all processes, as at a shutdown"}
         failure = verdict.first_failure(exits, self.asked_us if mute else None)
         failed_rank = failure.rank if failure else None
         if failure is not None:
@@ -278,6 +284,15 @@ class Shim:
             "fingerprint": fingerprint,
             "message": message,
         }
+
+    def note_told_to_end(self, *_: object) -> None:
+        """Handle SIGTERM: stay until there is a result, as without it."""
+        self.told_to_end = time.monotonic()
+
+    def went_down(self) -> bool:
+        """Return whether the job ended because its machine goes down: its processes were told so together with this."""
+        told = self.told_to_end is not None and time.monotonic() - self.told_to_end < GOING_DOWN_S
+        return told and self.status != 0 and not self.stop
 
     def now_us(self) -> int:
         """The wall clock as it was set when the job began: durations are true whatever is done to it meanwhile."""
@@ -354,4 +369,6 @@ def stay_with(launch: str, ready: int, start_job: StartJob = OwnChild) -> None:
         content = json.loads(file.read())
     if content["secrets"]:
         content["env"].update(_read_secrets())
-    Shim(content, start_job, begun_us).run(ready)
+    shim = Shim(content, start_job, begun_us)
+    signal.signal(signal.SIGTERM, shim.note_told_to_end)
+    shim.run(ready)

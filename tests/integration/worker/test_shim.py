@@ -307,6 +307,20 @@ def test_signals_to_the_shim_do_not_end_it(box: Box) -> None:
     assert nothing_left(folder).kind is ResultKind.EXITED
 
 
+def test_a_job_that_a_shutdown_of_its_machine_ended_was_lost(box: Box) -> None:
+    """Init stops all processes, tells all of them to end, and lets them go on."""
+    folder = running(box)
+    shim = folder.read_shim()
+    assert shim is not None
+    for number in (signal.SIGSTOP, signal.SIGTERM, signal.SIGCONT):
+        for pid in (shim.child_pid, shim.pid):  # the shim last: it reaps the other
+            os.kill(pid, number)
+    result = nothing_left(folder)
+    assert result.kind is ResultKind.LOST
+    assert result.started_us is not None
+    assert "its node ended all processes" in error_of(result).message
+
+
 def test_forged_marks_are_not_believed(box: Box, tmp_path: Path) -> None:
     (tmp_path / "outcome.json").write_text('{"stopped_at_step": 9}')
     _, result = box.run(command=["sh", "-c", f"ln -s {tmp_path}/outcome.json $TORCHYARD_ATTEMPT_DIR/job/outcome.json"])
