@@ -117,6 +117,12 @@ def remove_address() -> None:
         address_file().unlink(missing_ok=True)
 
 
+def remove_ended_address() -> None:
+    """Take back what a service has told that ended without doing so; one that still runs goes on being found."""
+    if not Path(f"/proc/{(read_address() or {}).get('pid')}").exists():
+        address_file().unlink(missing_ok=True)
+
+
 def read_address() -> dict[str, Any] | None:
     """Read the address of the running service; None where none has run."""
     try:

@@ -24,7 +24,7 @@ from service.db import schema
 from service.db.leader import LOCK
 from service.settings import ServiceSettings
 from torchyard import home
-from torchyard.exceptions import AlreadyRunningError
+from torchyard.exceptions import AlreadyRunningError, StartError
 from torchyard.stack import instance
 
 
@@ -59,9 +59,11 @@ def restore(settings: ServiceSettings, backup: Path, *, replace: bool = False) -
 def _alone(settings: ServiceSettings, root: Path) -> Iterator[None]:
     """Keep a stack from starting in the home; BackupError if a service runs on home or database."""
     root.mkdir(parents=True, exist_ok=True, mode=0o700)
-    lock = instance.Instance(root)
     try:
+        lock = instance.Instance(root)
         lock.acquire()
+    except StartError as error:
+        raise BackupError(str(error)) from error
     except AlreadyRunningError as error:
         raise BackupError(f"{error}; a backup is restored while no service runs") from error
     try:

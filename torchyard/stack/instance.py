@@ -3,11 +3,12 @@
 import fcntl
 import json
 import os
+import pwd
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from torchyard.exceptions import AlreadyRunningError
+from torchyard.exceptions import AlreadyRunningError, StartError
 
 #: Seconds for which the leftovers of a killed supervisor may take to end.
 LEFTOVERS_S = 20.0
@@ -26,7 +27,10 @@ class Instance:
     """The lock of a home folder."""
 
     def __init__(self, home: Path) -> None:
+        """Open the lock; StartError for root in another account's home, who could not read what root writes there."""
         home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if os.geteuid() == 0 and (owner := home.stat().st_uid) != 0:
+            raise StartError(_whose(home, owner))
         self._path = home / "stack.lock"
         self.descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
@@ -96,6 +100,17 @@ def _start_ticks(pid: int) -> int:
     except OSError:
         return -1
     return -1 if fields[0] == "Z" else int(fields[19])
+
+
+def _whose(home: Path, owner: int) -> str:
+    try:
+        name = pwd.getpwuid(owner).pw_name
+    except KeyError:
+        name = f"#{owner}"
+    return (
+        f"{home} belongs to {name}, who could not read what root writes there: do this as {name} (`sudo -u {name} env "
+        f"TORCHYARD_HOME={home} …`); the units of `yard install` are started by `systemctl`"
+    )
 
 
 def _who(home: Path, owner: Owner | None) -> str:

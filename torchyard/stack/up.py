@@ -74,7 +74,7 @@ def _run(options: StackOptions, root: Path) -> None:
         supervisor.stop()
         redis.clear(root)
         with suppress(OSError):
-            home.address_file().unlink(missing_ok=True)
+            home.remove_ended_address()
         held.close()
         lock.release()
 

@@ -24,7 +24,7 @@ from service.db.engine import Database
 from service.db.models import Blob, Job, MetricPoint
 from service.db.schema import migrate
 from service.settings import ServiceSettings
-from tests.support import postgres
+from tests.support import accounts, postgres
 from tests.support.live import Live, running, settings_for
 from tests.support.plane import Plane, batch, plane
 from torchyard import home
@@ -200,6 +200,17 @@ def test_a_running_service_is_never_restored_over(serve: Callable[..., Any], tmp
                 restore(settings_of(live), tmp_path / "kept", replace=True)
         finally:
             lock.release()
+
+
+@accounts.needs_root
+def test_root_restores_nothing_that_the_services_account_could_not_read(
+    other: Callable[[], ServiceSettings], tmp_path: Path
+) -> None:
+    settings = other()
+    home.root().mkdir(exist_ok=True)
+    os.chown(home.root(), 54321, -1)
+    with pytest.raises(BackupError, match=r"belongs to #54321, .*sudo -u"):
+        restore(settings, tmp_path)
 
 
 def test_a_service_that_was_started_alone_is_noticed(serve: Callable[..., Any], tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from torchyard.exceptions import AlreadyRunningError
+from tests.support import accounts
+from torchyard.exceptions import AlreadyRunningError, StartError
 from torchyard.stack import instance
 
 #: Takes the lock, gives it on to a child as `yard up` does, and dies.
@@ -38,6 +39,14 @@ def test_a_second_stack_is_refused_and_told_of_the_first(tmp_path: Path) -> None
     assert instance.running(tmp_path) is None, "its process may live on for a moment"
     second.acquire()
     second.release()
+
+
+@accounts.needs_root
+def test_root_keeps_off_the_home_of_another_account(tmp_path: Path) -> None:
+    os.chown(tmp_path, 54321, -1)
+    with pytest.raises(StartError, match=r"belongs to #54321, .*`sudo -u #54321 env TORCHYARD_HOME=/.*`systemctl`"):
+        instance.Instance(tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_leftovers_of_a_killed_stack_are_waited_for(tmp_path: Path) -> None:

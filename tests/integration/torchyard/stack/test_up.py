@@ -9,14 +9,17 @@ from pathlib import Path
 import pytest
 
 from tests.support import disks
+from torchyard import home
 from torchyard.exceptions import StartError
 from torchyard.stack import up
 
 
 def test_what_a_detached_stack_fails_of_is_said_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHYARD_HOME", str(tmp_path / "home"))
+    home.write_address("http://127.0.0.1:1")
     with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(StartError) as caught:
         up.detach(up.StackOptions(port=taken.getsockname()[1]))
+    assert home.read_address() is not None, "the service that runs here is still found"
     assert str(caught.value).startswith("127.0.0.1:")
     assert "choose another with --port" in str(caught.value)
     assert stat.S_IMODE((tmp_path / "home").stat().st_mode) == 0o700
