@@ -105,6 +105,7 @@ class Runtime:
             injob=environment.install_injob(self._settings.home),
             one_trust_domain=self._settings.one_trust_domain,
             root_jobs=self._settings.root_jobs,
+            token_file=self._settings.token_file,
             present=self._discover,
             lock_descriptors=self._locks.descriptors,
             passed=self._settings.job_env,
@@ -154,6 +155,7 @@ class Runtime:
             runs_as,
             one_trust_domain=settings.one_trust_domain,
             root_jobs=settings.root_jobs,
+            token_file=settings.token_file,
             attempts=settings.attempts,
         )
 

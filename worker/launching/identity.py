@@ -25,12 +25,15 @@ class UnixUser:
     home: str
 
 
-def identity(user: str, unix_user: str | None, *, one_trust_domain: bool, root_jobs: bool = False) -> UnixUser | None:
+def identity(
+    user: str, unix_user: str | None, *, one_trust_domain: bool, root_jobs: bool = False, token_file: Path | None = None
+) -> UnixUser | None:
     """Return the UNIX user that a job of `user` runs as; None: the worker itself.
 
     `one_trust_domain` is the administrator's word that all users may act as the worker's own UNIX user, `root_jobs`
-    that jobs of people whose account is root run as root. Raises IdentityError with the remedy when the worker must not
-    run the job.
+    that jobs of people whose account is root run as root. Whoever owns the node's `token_file` runs no jobs for root:
+    on an installed machine that account has the service's database and tokens. Raises IdentityError with the remedy
+    when the worker must not run the job.
     """
     own = os.geteuid()
     if unix_user is None:
@@ -43,6 +46,7 @@ def identity(user: str, unix_user: str | None, *, one_trust_domain: bool, root_j
             _check_root(user, unix_user, accepted=one_trust_domain or root_jobs)
         return None
     if own == 0 and account is not None:
+        _check_not_the_services(user, account, token_file)
         return account
     if own == 0:
         raise IdentityError(f"the UNIX user {unix_user} of {user} does not exist on this node: create it here")
@@ -63,10 +67,27 @@ def _check_root(user: str, unix_user: str, *, accepted: bool) -> None:
         )
 
 
-def runs_as(unix_user: str, *, one_trust_domain: bool, root_jobs: bool = False, attempts: Path) -> bool:
+def _check_not_the_services(user: str, account: UnixUser, token_file: Path | None) -> None:
+    if token_file is not None and token_file.exists() and token_file.stat().st_uid == account.uid:
+        raise IdentityError(
+            f"the job of {user} would run as {account.name}, to which {token_file} belongs, and with it could read the "
+            "node's token, if not all of the service's: an administrator gives them another account with `yard users "
+            f"set {user} --unix-user ACCOUNT`"
+        )
+
+
+def runs_as(
+    unix_user: str,
+    *,
+    one_trust_domain: bool,
+    root_jobs: bool = False,
+    token_file: Path | None = None,
+    attempts: Path,
+) -> bool:
     """Return whether jobs of people with this account can run here."""
+    accepted = {"one_trust_domain": one_trust_domain, "root_jobs": root_jobs}
     try:
-        who = identity("", unix_user, one_trust_domain=one_trust_domain, root_jobs=root_jobs)
+        who = identity("", unix_user, **accepted, token_file=token_file)
         if who is not None:
             check_access(who, attempts)
     except IdentityError:

@@ -94,6 +94,8 @@ class AttemptLauncher:
     """All users may act as the worker's own UNIX user."""
     root_jobs: bool = False
     """Jobs of people whose account is root run as root."""
+    token_file: Path | None = None
+    """The node's: no job runs as the account that owns it."""
     present: Callable[[], Sequence[Device]] | None = None
     """The node's devices now: a GPU's index may have changed since the attempt was assigned."""
     lock_descriptors: Callable[[Sequence[str]], list[int]] = no_locks
@@ -246,7 +248,7 @@ class AttemptLauncher:
     def _lay_out(self, folder: AttemptFolder, launch: Launch, threads: int) -> PreparedAttempt:
         spec = launch.spec
         accepted = {"one_trust_domain": self.one_trust_domain, "root_jobs": self.root_jobs}
-        who = identity(launch.user, launch.unix_user, **accepted)
+        who = identity(launch.user, launch.unix_user, **accepted, token_file=self.token_file)
         if who is not None:
             check_access(who, self.attempts, *([self.python, RANK] if spec.launcher.ranked else []))
         python = interpreter.resolve(None if spec.recipe is not None else spec.python, self.python)

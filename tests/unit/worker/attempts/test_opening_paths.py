@@ -97,7 +97,14 @@ LOOKING = {
         *("agent", "attempts/files", "attempts/folder", "attempts/kept", "attempts/retained", "attempts/unsent"),
         "control/registration",
         *("devices/locks", "forward/attempt", "forward/blobs", "forward/outputs", "launching/environment"),
-        *("monitoring/inventory", "monitoring/user_disk", "settings", "shim/files", "trackers/printed"),
+        *(
+            "launching/identity",
+            "monitoring/inventory",
+            "monitoring/user_disk",
+            "settings",
+            "shim/files",
+            "trackers/printed",
+        ),
     ],
     "what nobody else may enter before `prepare.let_in`": [
         *("attempts/tree", "launching/carry", "launching/prepare", "launching/resuming", "trackers/store"),

@@ -47,6 +47,20 @@ def test_root_becomes_the_owner(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.gid in found.groups
 
 
+def test_no_job_runs_as_the_account_of_the_service(monkeypatch: pytest.MonkeyPatch, open_tmp: Path) -> None:
+    """The account of an installed machine's first administrator is that of the service itself."""
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    token = open_tmp / "node.token"
+    assert runs_as("nobody", one_trust_domain=False, token_file=token, attempts=open_tmp)
+    token.touch()
+    entry, uid = pwd.getpwnam("nobody"), os.getuid() or 54321
+    os.chown(token, uid, -1)
+    monkeypatch.setattr(pwd, "getpwnam", lambda _: pwd.struct_passwd((*entry[:2], uid, *entry[3:])))
+    with pytest.raises(IdentityError, match=r"run as nobody, .*node.token belongs.*`yard users set ada --unix-user"):
+        identity("ada", "nobody", one_trust_domain=False, token_file=token)
+    assert not runs_as("nobody", one_trust_domain=False, token_file=token, attempts=open_tmp)
+
+
 def test_root_by_another_name_is_nobodys_account(monkeypatch: pytest.MonkeyPatch) -> None:
     entry = pwd.struct_passwd(("toor", "x", 0, 0, "", "/root", "/bin/sh"))
     monkeypatch.setattr(os, "geteuid", lambda: 0)
