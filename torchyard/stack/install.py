@@ -24,6 +24,8 @@ from torchyard.exceptions import InstallError
 ACCOUNT: Final = "torchyard"
 #: Where `yard login` signs in by UNIX account; systemd makes the folder.
 SIGN_IN_SOCKET: Final = "/run/torchyard/sign-in.sock"
+#: Not the usual one: a Redis that the distribution has installed listens there, since its package starts it.
+REDIS_PORT: Final = 8766
 #: The token of a node whose service is on another machine.
 NODE_TOKEN: Final = Path("/etc/torchyard/node.token")
 WORKER_UNIT: Final = "torchyard-worker.service"
@@ -90,7 +92,7 @@ def machine(python: Path, redis: str, *, account: str = ACCOUNT, prefix: Path = 
             mode=0o600,
             owner=account,
             kept=True,
-            text=f'bind 127.0.0.1\nport 6379\nrequirepass {password}\ndir {own}\nsave ""\nappendonly no\n',
+            text=f'bind 127.0.0.1\nport {REDIS_PORT}\nrequirepass {password}\ndir {own}\nsave ""\nappendonly no\n',
         ),
         File(
             path=at(own / "settings.yaml"),
@@ -98,7 +100,7 @@ def machine(python: Path, redis: str, *, account: str = ACCOUNT, prefix: Path = 
             owner=account,
             kept=True,
             text=f"# docs/settings.md has every setting; `yard config check` checks them.\n"
-            f"service:\n  redis_url: redis://:{password}@127.0.0.1:6379/0\n  visibility: project\n"
+            f"service:\n  redis_url: redis://:{password}@127.0.0.1:{REDIS_PORT}/0\n  visibility: project\n"
             f"  # `yard login` on this machine; accounts sign in as the users that an administrator has added.\n"
             f"  sign_in_socket: {SIGN_IN_SOCKET}\n",
         ),
@@ -162,6 +164,7 @@ def person(python: Path, folder: Path, units: Path) -> Plan:
             "ExecStart": f"{python} -P -m torchyard.cli.main up",
             "ExecReload": f"{python} -P -m torchyard.cli.main config reload",
             "Restart": "on-failure",
+            "RestartSec": "2",
             **_JOBS_GO_ON,
         },
         "default.target",
@@ -193,7 +196,13 @@ _JOBS_GO_ON: Final = {
 
 
 def _redis_unit(redis: str, own: Path, account: str) -> str:
-    service = {"Type": "exec", "User": account, "ExecStart": f"{redis} {own}/redis.conf", "Restart": "always"}
+    service = {
+        "Type": "exec",
+        "User": account,
+        "ExecStart": f"{redis} {own}/redis.conf",
+        "Restart": "always",
+        "RestartSec": "2",
+    }
     return _unit("Redis of TorchYard", service)
 
 

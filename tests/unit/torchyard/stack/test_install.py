@@ -55,6 +55,7 @@ def edited(unit: str, pattern: str, text: str) -> Callable[[Plan], object]:
     return edit
 
 
+SETTINGS = "lib/torchyard/settings.yaml"
 SERVICE, WORKER, REDIS = "torchyard.service", "torchyard-worker.service", "torchyard-redis.service"
 BROKEN: dict[str, tuple[Callable[[Plan], object], str]] = {
     "home that others enter": (chmod("lib/torchyard", 0o755), "has mode 0755 instead of 0700"),
@@ -65,9 +66,9 @@ BROKEN: dict[str, tuple[Callable[[Plan], object], str]] = {
     "no attempts": (lambda plan: path(plan, "attempts").rmdir(), "there is no folder"),
     "open settings folder": (chmod("etc/torchyard", 0o755), "has mode 0755 instead of 0700"),
     "settings folder of another": (chown("etc/torchyard"), "belongs to 4001 instead of root"),
-    "open settings": (chmod("settings.yaml", 0o644), "has mode 0644 instead of 0600"),
-    "settings of another": (chown("settings.yaml"), "belongs to 4001 instead of"),
-    "no settings": (gone("settings.yaml"), "there is no file"),
+    "open settings": (chmod(SETTINGS, 0o644), "has mode 0644 instead of 0600"),
+    "settings of another": (chown(SETTINGS), "belongs to 4001 instead of"),
+    "no settings": (gone(SETTINGS), "there is no file"),
     "open password of Redis": (chmod("redis.conf", 0o640), "has mode 0640 instead of 0600"),
     "no configuration of Redis": (gone("redis.conf"), "there is no file"),
     "open worker.env": (chmod("worker.env", 0o604), "has mode 0604 instead of 0600"),
@@ -135,13 +136,31 @@ def test_a_node_is_known_again_by_what_is_installed(node: Plan, open_tmp: Path) 
     assert install.verified(node.units) == ""
 
 
-@pytest.mark.parametrize("which", ["machine", "node", "person"])
-def test_a_restart_ends_no_training_and_jobs_have_groups_beside_the_workers(which: str, tmp_path: Path) -> None:
-    plans = {
+def test_redis_takes_no_port_where_the_one_of_a_distribution_listens(tmp_path: Path) -> None:
+    texts = {file.path.name: file.text for file in install.machine(PYTHON, "/bin/true", prefix=tmp_path).files[:2]}
+    assert f"\nport {install.REDIS_PORT}\n" in texts["redis.conf"]
+    assert f"@127.0.0.1:{install.REDIS_PORT}/0\n" in texts["settings.yaml"]
+    assert install.REDIS_PORT != 6379
+
+
+@pytest.fixture
+def plans(tmp_path: Path) -> dict[str, Plan]:
+    """One of each kind."""
+    return {
         "machine": install.machine(PYTHON, "/bin/true", prefix=tmp_path),
         "node": install.node(PYTHON, "https://yard.example", prefix=tmp_path),
         "person": install.person(PYTHON, tmp_path, tmp_path),
     }
+
+
+@pytest.mark.parametrize("which", ["machine", "node", "person"])
+def test_no_unit_starts_so_often_that_systemd_gives_it_up(which: str, plans: dict[str, Plan]) -> None:
+    """It does after five starts in ten seconds."""
+    assert all("\nRestartSec=2\n" in unit.text for unit in plans[which].units)
+
+
+@pytest.mark.parametrize("which", ["machine", "node", "person"])
+def test_a_restart_ends_no_training_and_jobs_have_groups_beside_the_workers(which: str, plans: dict[str, Plan]) -> None:
     text = plans[which].units[-1].text
     for line in ("KillMode=process", "OOMPolicy=continue", "Delegate=yes", f"DelegateSubgroup={SUBGROUP}"):
         assert f"\n{line}\n" in text
@@ -158,7 +177,7 @@ def test_accounts_that_are_missing_or_that_people_log_in_to(plan: Plan, open_tmp
 
 @accounts.needs_root
 def test_settings_stay_and_secrets_are_not_made_anew(plan: Plan) -> None:
-    settings = path(plan, "settings.yaml")
+    settings = path(plan, SETTINGS)
     settings.write_text("service: {visibility: private}\n")
     password = path(plan, "redis.conf").read_text()
     (account,) = plan.accounts
