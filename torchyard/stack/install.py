@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from torchyard import home
+from torchyard import home, settingsfile
 from torchyard.exceptions import InstallError
 
 #: The account of service and Redis.
@@ -31,6 +31,7 @@ NODE_TOKEN: Final = Path("/etc/torchyard/node.token")
 WORKER_UNIT: Final = "torchyard-worker.service"
 NOLOGIN: Final = "/usr/sbin/nologin"
 _UNIT_HEAD: Final = "# Written by `yard install`; `yard doctor` compares it.\n"
+_SETTINGS_HEAD: Final = "# docs/settings.md has every setting; `yard config check` checks them.\n"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,12 +100,12 @@ def machine(python: Path, redis: str, *, account: str = ACCOUNT, prefix: Path = 
             mode=0o600,
             owner=account,
             kept=True,
-            text=f"# docs/settings.md has every setting; `yard config check` checks them.\n"
+            text=f"{_SETTINGS_HEAD}"
             f"service:\n  redis_url: redis://:{password}@127.0.0.1:{REDIS_PORT}/0\n  visibility: project\n"
             f"  # `yard login` on this machine; accounts sign in as the users that an administrator has added.\n"
             f"  sign_in_socket: {SIGN_IN_SOCKET}\n",
         ),
-        _worker_variables(at(etc), "http://127.0.0.1:8765"),
+        *_worker_settings(at(etc), "http://127.0.0.1:8765"),
         File(path=units / "torchyard-redis.service", mode=0o644, owner="root", text=_redis_unit(redis, own, account)),
         File(path=units / "torchyard.service", mode=0o644, owner="root", text=_service_unit(python, own, account)),
         _worker_unit(units, python, own / "node.token"),
@@ -126,7 +127,7 @@ def node(python: Path, url: str, *, name: str | None = None, prefix: Path = Path
     unit = _worker_unit(prefix / "etc/systemd/system", python, NODE_TOKEN, after="network-online.target")
     return Plan(
         folders=_worker_folders(prefix / home.SHARED_WORKER_FOLDER.relative_to("/"), etc),
-        files=(_worker_variables(etc, url, name), unit),
+        files=(*_worker_settings(etc, url, name), unit),
         start="systemctl daemon-reload && systemctl enable --now torchyard-worker",
     )
 
@@ -148,9 +149,11 @@ def _worker_folders(worker: Path, etc: Path) -> tuple[InstalledFolder, ...]:
     )
 
 
-def _worker_variables(etc: Path, url: str, name: str | None = None) -> File:
-    text = f"TORCHYARD_URL={url}\n" + (f"TORCHYARD_NODE={name}\n" if name else "")
-    return File(path=etc / "worker.env", mode=0o600, owner="root", kept=True, text=text)
+def _worker_settings(etc: Path, url: str, name: str | None = None) -> tuple[File, ...]:
+    """Root's own, not the service's: a line of these, `notify_command`, is run as root."""
+    variables = f"TORCHYARD_URL={url}\n" + (f"TORCHYARD_NODE={name}\n" if name else "")
+    texts = {"worker.env": variables, settingsfile.MACHINE_FILE.name: f"{_SETTINGS_HEAD}worker: {{}}\n"}
+    return tuple(File(path=etc / each, mode=0o600, owner="root", kept=True, text=text) for each, text in texts.items())
 
 
 def person(python: Path, folder: Path, units: Path) -> Plan:
@@ -177,7 +180,7 @@ def person(python: Path, folder: Path, units: Path) -> Plan:
                 mode=0o600,
                 owner=owner,
                 kept=True,
-                text="# docs/settings.md has every setting; `yard config check` checks them.\nservice: {}\n",
+                text=f"{_SETTINGS_HEAD}service: {{}}\n",
             ),
             File(path=units / "torchyard.service", mode=0o644, owner=owner, text=text),
         ),
@@ -228,6 +231,7 @@ def _worker_unit(units: Path, python: Path, token: Path, after: str = "torchyard
     words = f"-P -m worker --join ${{TORCHYARD_URL}} --token-file {token} --home {home.SHARED_WORKER_FOLDER}"
     service = {
         "Type": "exec",
+        "Environment": f"TORCHYARD_SETTINGS={settingsfile.MACHINE_FILE}",
         "EnvironmentFile": "/etc/torchyard/worker.env",
         "ExecStart": f"{python} {words}",
         "ExecReload": "/bin/kill -HUP $MAINPID",

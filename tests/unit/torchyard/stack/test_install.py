@@ -69,6 +69,11 @@ BROKEN: dict[str, tuple[Callable[[Plan], object], str]] = {
     "open settings": (chmod(SETTINGS, 0o644), "has mode 0644 instead of 0600"),
     "settings of another": (chown(SETTINGS), "belongs to 4001 instead of"),
     "no settings": (gone(SETTINGS), "there is no file"),
+    "worker's settings of another": (chown("etc/torchyard/settings.yaml"), "belongs to 4001 instead of root"),
+    "worker's settings anywhere": (
+        edited(WORKER, "^Environment=.*\n", ""),
+        "Environment is missing instead of TORCHYARD_SETTINGS=/etc/torchyard/settings.yaml",
+    ),
     "open password of Redis": (chmod("redis.conf", 0o640), "has mode 0640 instead of 0600"),
     "no configuration of Redis": (gone("redis.conf"), "there is no file"),
     "open worker.env": (chmod("worker.env", 0o604), "has mode 0604 instead of 0600"),
