@@ -10,14 +10,21 @@ from typing import Any, Final
 
 #: Where the attempts of a stack lie that root has started in its own home, which nobody else may enter.
 SHARED_WORKER_FOLDER: Final = Path("/var/lib/torchyard-worker")
+#: The home that `yard install` makes as root.
+INSTALLED: Final = Path("/var/lib/torchyard")
 
 
 def root() -> Path:
-    """Return the home folder: ``TORCHYARD_HOME`` or ``~/.torchyard``."""
+    """Return the home folder: ``TORCHYARD_HOME``, else ``~/.torchyard``; root's is the installed one if it has none."""
     return Path(os.environ.get("TORCHYARD_HOME") or _default()).absolute()
 
 
 def _default() -> Path:
+    installed = os.geteuid() == 0 and not _own().exists() and INSTALLED.exists()
+    return INSTALLED if installed else _own()
+
+
+def _own() -> Path:
     return Path.home() / ".torchyard"
 
 
@@ -88,7 +95,7 @@ def worker_folder() -> Path:
     home = root()
     if os.geteuid() != 0:
         return home / "worker"
-    return SHARED_WORKER_FOLDER if home == _default() else home.with_name(f"{home.name}-worker")
+    return SHARED_WORKER_FOLDER if home == _own() else home.with_name(f"{home.name}-worker")
 
 
 def log_folder() -> Path:

@@ -126,7 +126,7 @@ def doctor(json: common.Json = False) -> None:
     if json:
         common.print_json({"findings": found})
     else:
-        for words in checks.words(root, worker_folder):
+        for words in checks.words(root, worker_folder, installed=installed and os.geteuid() == 0):
             common.note(words)
         for finding in found:
             common.line(finding)

@@ -10,6 +10,12 @@ from torchyard import home, settingsfile
 
 #: Variable of the worker that says whether jobs run as root.
 ROOT_JOBS = f"{settingsfile.PREFIX}ROOT_JOBS"
+#: As whom jobs run where the units of a whole machine start them.
+INSTALLED_WORDS = (
+    "accounts: jobs run as their owners' UNIX accounts, which you create: `useradd ada`, `yard users add ada "
+    "--unix-user ada`; none as root or as the service's account, so the first administrator needs another: "
+    "`yard users set torchyard --unix-user ACCOUNT`"
+)
 #: Nobody's user id: such an account owns nothing.
 NOBODY = -1
 

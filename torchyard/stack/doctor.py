@@ -137,9 +137,13 @@ def _redis() -> Iterator[str]:
         yield str(error)
 
 
-def words(root: Path, worker: Path) -> list[str]:
-    """Return what was looked at, as whom jobs run, and which limits hold for them."""
-    return [f"home: {root}", f"jobs: {worker / 'attempts'}", access.accounts_words(), _limits_words(worker)]
+def words(root: Path, worker: Path, *, installed: bool = False) -> list[str]:
+    """Return what was looked at, as whom jobs run, and which limits hold for them.
+
+    `installed` is whether units of a whole machine run the worker.
+    """
+    accounts = access.INSTALLED_WORDS if installed else access.accounts_words()
+    return [f"home: {root}", f"jobs: {worker / 'attempts'}", accounts, _limits_words(worker)]
 
 
 def _limits_words(worker: Path) -> str:

@@ -80,7 +80,7 @@ class Plan:
 
 def machine(python: Path, redis: str, *, account: str = ACCOUNT, prefix: Path = Path("/")) -> Plan:
     """Return the plan of a whole machine, for root; `prefix` stands in the place of ``/`` for files, not in units."""
-    own, worker, etc = Path("/var/lib/torchyard"), home.SHARED_WORKER_FOLDER, Path("/etc/torchyard")
+    own, worker, etc = home.INSTALLED, home.SHARED_WORKER_FOLDER, Path("/etc/torchyard")
     units = prefix / "etc/systemd/system"
 
     def at(path: Path) -> Path:

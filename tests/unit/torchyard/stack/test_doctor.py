@@ -53,6 +53,13 @@ def test_which_limits_hold_is_told_as_the_worker_has_said(place: Place) -> None:
     assert doctor.words(place.root, place.worker)[-1].endswith("by the kernel: because")
 
 
+def test_an_installed_machine_runs_nobodys_jobs_as_root(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert any("your own jobs run as root" in line for line in doctor.words(place.root, place.worker))
+    told = doctor.words(place.root, place.worker, installed=True)
+    assert any("none as root or as the service's account" in line for line in told)
+
+
 def test_a_stack_as_it_should_be_has_no_finding(place: Place) -> None:
     assert place.findings() == []
 
