@@ -16,7 +16,8 @@ FROM base AS service
 COPY . .
 COPY --from=dashboard /src/service/dashboard/dist service/dashboard/dist
 RUN pip install --constraint constraints.txt '.[service]' ./box \
-    && useradd --uid 10001 --home-dir /var/lib/torchyard --create-home torchyard
+    && useradd --uid 10001 --home-dir /var/lib/torchyard --no-create-home torchyard \
+    && install --directory --mode 0700 --owner torchyard --group torchyard /var/lib/torchyard
 USER 10001
 WORKDIR /var/lib/torchyard
 EXPOSE 8765

@@ -46,6 +46,22 @@ def test_nothing_is_published_beyond_loopback(compose: dict[str, Any]) -> None:
     assert all(port.startswith("127.0.0.1:") for port in ports)
 
 
+def test_a_worker_on_the_host_is_told_where_redis_is_published(compose: dict[str, Any]) -> None:
+    """The service tells nodes the name that Redis has among the containers."""
+    (port,) = compose["services"]["redis"]["ports"]
+    line = f"TORCHYARD_REDIS_URL=redis://{port.rpartition(':')[0]}/0"
+    assert all(line in (ROOT / name).read_text() for name in ("docker-compose.yml", "README.md"))
+
+
+def test_no_other_account_enters_the_services_home(compose: dict[str, Any]) -> None:
+    """A new volume gets its mode from the folder in the image."""
+    (_, folder) = compose["services"]["service"]["volumes"][0].split(":")
+    assert (
+        f"install --directory --mode 0700 --owner torchyard --group torchyard {folder}\n"
+        in (ROOT / "Dockerfile").read_text()
+    )
+
+
 def test_every_password_comes_from_the_environment_and_is_asked_for(compose: dict[str, Any]) -> None:
     asked = (ROOT / "deploy" / "compose.env.example").read_text()
     for name in ("POSTGRES_PASSWORD", "REDIS_PASSWORD"):
