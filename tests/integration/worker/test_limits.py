@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from service.lifecycle.outcome import error_of
+from tests.support import cpusets
 from tests.support.node import PYTHON, Box, ended, log, python
 from tests.support.wait import until
 from tests.support.worker import Yard, yard
@@ -195,17 +196,22 @@ def test_a_job_that_only_multiplies_is_ended(box: Box) -> None:
     assert (result.kind, result.fingerprint) == (ResultKind.KILLED, "process-limit")
 
 
-def test_a_job_sees_the_cores_that_it_asked_for_and_its_neighbour_has_others(box: Box) -> None:
-    first = holding(box, 1, cpus=1)
-    until(lambda: "holds" in log(first), what="the job")
-    shim = first.read_shim()
-    assert shim is not None
-    seen = os.sched_getaffinity(shim.child_pid)
-    folder, _ = box.run(command=python("import os; print(*os.sched_getaffinity(0))"), resources={"gpus": 0, "cpus": 1})
-    other = {int(core) for core in log(folder).split()}
-    assert len(seen) == len(other) == 1
-    assert seen != other
-    stop(first)
+def test_a_job_sees_the_cores_that_it_asked_for_and_its_neighbour_has_others(
+    tmp_path: Path, limits: NodeLimits
+) -> None:
+    with cpusets.apart(limits.hierarchies) as hierarchies:
+        box = Box(tmp_path, limits=replace(limits, hierarchies=hierarchies))
+        first = holding(box, 1, cpus=1)
+        until(lambda: "holds" in log(first), what="the job")
+        shim = first.read_shim()
+        assert shim is not None
+        seen = os.sched_getaffinity(shim.child_pid)
+        told = python("import os; print(*os.sched_getaffinity(0))")
+        folder, _ = box.run(command=told, resources={"gpus": 0, "cpus": 1})
+        other = {int(core) for core in log(folder).split()}
+        assert len(seen) == len(other) == 1
+        assert seen != other
+        stop(first)
 
 
 def test_without_cpusets_cores_are_a_quota(tmp_path: Path, limits: NodeLimits) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import accounts
+from tests.support import accounts, cpusets
 from tests.support.node import Box, ended, log
 from tests.support.processes import MARK
 from tests.support.wait import until
@@ -24,7 +24,7 @@ from worker.launching import warm
 from worker.launching.inherited import inherited
 from worker.launching.shims import ShimServer
 from worker.launching.warm import ForkServers, ServerKey, key_of
-from worker.limits.hierarchies import Controller, usable
+from worker.limits.hierarchies import Controller, Hierarchies, usable
 from worker.limits.node import NodeLimits
 from worker.monitoring import processes, stacks
 from worker.shim import table
@@ -38,9 +38,9 @@ pytestmark = [
 class Team:
     """A root worker whose jobs run as an account, once with fork servers and once without."""
 
-    def __init__(self, root: Path, python: Path, who: pwd.struct_passwd) -> None:
+    def __init__(self, root: Path, python: Path, who: pwd.struct_passwd, hierarchies: Hierarchies) -> None:
         self.who, self.python = who, python
-        self.limits = NodeLimits(hierarchies=usable(), home_id=os.urandom(16).hex())
+        self.limits = NodeLimits(hierarchies=hierarchies, home_id=os.urandom(16).hex())
         self.servers = ForkServers(log=root / "forkserver.log", limits=self.limits)
         self.shims = ShimServer(log=root / "shims.log", environment=inherited(dict(os.environ), [MARK]))
         given: dict[str, Any] = {"python": python, "limits": self.limits, "shims": self.shims}
@@ -95,8 +95,9 @@ class Team:
 @pytest.fixture(scope="module")
 def team(patience: None, shared_open_tmp: Path) -> Iterator[Team]:
     python = accounts.python(shared_open_tmp)
-    with accounts.account() as who:
-        made = Team(shared_open_tmp / "yard", python, who)
+    # The job that is forked gets the core that the executed one had, whatever other workers run meanwhile.
+    with accounts.account() as who, cpusets.apart(usable()) as hierarchies:
+        made = Team(shared_open_tmp / "yard", python, who, hierarchies)
         yield made
         made.close()
 
