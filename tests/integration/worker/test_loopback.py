@@ -45,7 +45,7 @@ class Planted:
     def __reduce__(self):
         return os.mkdir, (f"{folder}/of-{os.getuid()}",)
 for port in ports:
-    store = TCPStore("127.0.0.1", int(port), is_master=False, timeout=timedelta(seconds=10))
+    store = TCPStore("127.0.0.1", int(port), is_master=False, timeout=timedelta(seconds=60))
     store.set(key, base64.b64encode(pickle.dumps(Planted())))
     assert pickle.loads(base64.b64decode(store.get(key))) is None
     os.rmdir(f"{folder}/of-{os.getuid()}")
