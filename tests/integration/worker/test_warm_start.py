@@ -257,6 +257,18 @@ def test_a_job_that_refuses_is_executed_beside_a_server(pair: Pair) -> None:
     assert start.cold_reason == "its spec says warm_start: false"
 
 
+@accounts.needs_root
+def test_a_forked_job_has_a_network_of_its_own_where_it_asks_for_one(pair: Pair) -> None:
+    program = {"train.py": "import os, socket\nprint(os.readlink('/proc/self/ns/net'), len(socket.if_nameindex()))"}
+    (_, first), (warm, second) = pair.run(
+        program, launcher="torchrun", command=["train.py"], slots=2, network="isolated"
+    )
+    assert (first.exit_code, second.exit_code) == (0, 0)
+    namespaces = {log(warm, f"rank-{rank}.log").split()[0] for rank in range(2)}
+    assert len(namespaces) == 1
+    assert namespaces != {str(Path("/proc/self/ns/net").readlink())}
+
+
 WAITS = "import os, time\nopen(f\"ready-{os.environ['RANK']}\", 'w').close()\ntime.sleep(600)\n"
 
 
@@ -356,15 +368,3 @@ def told(folder: AttemptFolder, name: str = "rank-0.log") -> str:
 def outcome(result: Result) -> dict[str, object]:
     ranks = [(each.rank, each.exit_code, each.signal) for each in result.ranks]
     return {"ranks": ranks, **result.model_dump(include={"kind", "exit_code", "signal", "failed_rank", "message"})}
-
-
-@accounts.needs_root
-def test_a_forked_job_has_a_network_of_its_own_where_it_asks_for_one(pair: Pair) -> None:
-    program = {"train.py": "import os, socket\nprint(os.readlink('/proc/self/ns/net'), len(socket.if_nameindex()))"}
-    (_, first), (warm, second) = pair.run(
-        program, launcher="torchrun", command=["train.py"], slots=2, network="isolated"
-    )
-    assert (first.exit_code, second.exit_code) == (0, 0)
-    namespaces = {log(warm, f"rank-{rank}.log").split()[0] for rank in range(2)}
-    assert len(namespaces) == 1
-    assert namespaces != {str(Path("/proc/self/ns/net").readlink())}
