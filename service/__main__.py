@@ -5,6 +5,7 @@ SIGHUP reads the settings anew.
 """
 
 import argparse
+import gc
 import logging
 import sys
 from collections.abc import Sequence
@@ -87,6 +88,7 @@ def _run(settings: ServiceSettings) -> int:
         print(f"The service cannot start: {wrong}", file=sys.stderr)  # noqa: T201
         return 2
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    gc.disable()  # what the start makes stays: to look through it for garbage meanwhile takes a fifth of its time
     try:
         with sole_service(settings.database_url):
             with schema.migrating(settings.database_url):

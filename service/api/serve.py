@@ -35,6 +35,7 @@ async def _serve(app: FastAPI, settings: ServiceSettings) -> None:
         if server.started:
             # What the start has made stays for good: to look through its 200,000 objects holds everybody up for 0.1 s.
             gc.freeze()
+            gc.enable()
             url = address(listening)
             publish(settings)
             home.write_address(url)
