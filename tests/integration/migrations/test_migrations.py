@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -260,27 +261,36 @@ def test_administrators_and_members_keep_what_they_may(database_url: str, engine
     migrate(database_url)
 
 
-@pytest.mark.parametrize("preemptible", [True, False, None])
-@pytest.mark.parametrize("restartable", [True, False])
-def test_usage_tells_what_could_have_been_shared(
-    database_url: str, engine: Engine, preemptible: bool | None, restartable: bool
-) -> None:
+def test_usage_tells_what_could_have_been_shared(database_url: str, engine: Engine) -> None:
     migrate(database_url, "0029")
     fill(engine, MetaData())
     known = schema(engine).tables
     with engine.begin() as connection:
         connection.execute(known["checkpoints"].update().values(job_id="id-2"))
-        spec = {"preemptible": preemptible, "restartable": restartable}
-        connection.execute(known["jobs"].update().values(spec=spec, project="name-1", user_id="id-1"))
         connection.execute(known["attempts"].update().values(job_id="id-1", gpu_time={"1": {"lost": 3, "idle": 4}}))
-        of = {"day": 1, "user_id": "id-1", "project": "name-1"}
-        connection.execute(known["usage"].delete())
-        connection.execute(known["usage"].insert(), [of | {"kind": kind, "gpu_us": 9} for kind in ("idle", "useful")])
-    migrate(database_url, "0030")
-    with engine.connect() as connection:
-        found = connection.execute(text("SELECT kind, stoppable_us FROM usage ORDER BY kind")).all()
-    shared = preemptible or (preemptible is None and restartable)
-    assert found == [("idle", 8 if shared else 0), ("useful", 0)]
+    told = {}
+    for preemptible, restartable in product((True, False, None), (True, False)):
+        with engine.begin() as connection:
+            spec = {"preemptible": preemptible, "restartable": restartable}
+            connection.execute(known["jobs"].update().values(spec=spec, project="name-1", user_id="id-1"))
+            of = {"day": 1, "user_id": "id-1", "project": "name-1"}
+            connection.execute(known["usage"].delete())
+            kinds = [of | {"kind": kind, "gpu_us": 9} for kind in ("idle", "useful")]
+            connection.execute(known["usage"].insert(), kinds)
+        migrate(database_url, "0030")
+        with engine.connect() as connection:
+            query = text("SELECT kind, stoppable_us FROM usage ORDER BY kind")
+            told[preemptible, restartable] = [tuple(row) for row in connection.execute(query)]
+        downgrade(database_url, "0029")
+    shared, whole = [("idle", 8), ("useful", 0)], [("idle", 0), ("useful", 0)]
+    assert told == {
+        (True, True): shared,
+        (True, False): shared,
+        (False, True): whole,
+        (False, False): whole,
+        (None, True): shared,
+        (None, False): whole,
+    }
 
 
 def test_outages_that_hold_at_the_upgrade_begin_with_it(database_url: str, engine: Engine) -> None:
