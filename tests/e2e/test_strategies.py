@@ -9,6 +9,7 @@ import yaml
 
 from tests.support import results
 from tests.support.stack import Stack
+from torchyard.api import Job
 from torchyard.states import JobState
 
 pytestmark = pytest.mark.e2e
@@ -18,14 +19,21 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "strategies"
 RANKS = {"model_parallel": 1, "fsdp": 2}
 
 
-@pytest.mark.timeout(600)
-def test_examples_come_to_the_same_and_prove_what_they_are(yard: Stack, tmp_path: Path) -> None:
-    """All ten train in `tests/integration/examples/test_strategies.py`; `test_tutorial_commands.py` submits DDP."""
+@pytest.fixture(scope="module")
+def jobs(yard: Stack) -> dict[str, Job]:
+    """What each of these examples has come to."""
     jobs = {name: yard.client.submit(yaml.safe_load((EXAMPLES / f"{name}.yaml").read_text())) for name in RANKS}
+    for name, job in jobs.items():
+        jobs[name] = ended = results.settled(yard.client, job.id)
+        assert ended.state is JobState.SUCCEEDED, (name, ended.error, yard.log(job)[-3000:])
+    return jobs
+
+
+@pytest.mark.timeout(600)
+def test_examples_come_to_the_same_and_prove_what_they_are(yard: Stack, jobs: dict[str, Job], tmp_path: Path) -> None:
+    """All ten train in `tests/integration/examples/test_strategies.py`; `test_tutorial_commands.py` submits DDP."""
     losses, held = {}, {}
     for name, job in jobs.items():
-        ended = results.settled(yard.client, job.id)
-        assert ended.state is JobState.SUCCEEDED, (name, ended.error, yard.log(job)[-3000:])
         proof = results.proof(yard.client, job.id, tmp_path / name)
         assert proof["strategy"] == name
         assert len(proof["ranks"]) == proof["world_size"] == RANKS[name]
@@ -38,9 +46,9 @@ def test_examples_come_to_the_same_and_prove_what_they_are(yard: Stack, tmp_path
     assert held["fsdp"] == [whole // 2, whole // 2]
 
 
-def test_checkpoints_in_pieces_and_whole_are_averaged(yard: Stack, tmp_path: Path) -> None:
-    by_name = {job.name: job for job in yard.client.jobs()}
-    whole, pieces = by_name["model-parallel"], by_name["fsdp"]
+@pytest.mark.timeout(600)
+def test_checkpoints_in_pieces_and_whole_are_averaged(yard: Stack, jobs: dict[str, Job], tmp_path: Path) -> None:
+    whole, pieces = jobs["model_parallel"], jobs["fsdp"]
     pulled = yard.yard("pull", whole.id, str(tmp_path / "whole"))
     assert pulled.returncode == 0, pulled.stderr
     (folder,) = (tmp_path / "whole").glob("step-*")
