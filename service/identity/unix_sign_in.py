@@ -97,9 +97,14 @@ def _user(tx: Connection, mode: api.UnixSignIn, account: UnixAccount, now: int) 
 
 
 def _found(tx: Connection, account: UnixAccount) -> api.User | None:
-    """Return the user who has the account, else the one of its name who has none."""
+    """Return the user who has the account, else the one of its name who has none.
+
+    Where all who had it are deactivated it is the one of its name, else who was deactivated last: whom the account is
+    told of, and whom an administrator would activate again.
+    """
     named = or_(User.unix_user == account.name, User.name == account.name)
-    rows = UserRecord.all(tx.execute(select(User.__table__).where(named, User.project.is_(None))))
+    latest = select(User.__table__).order_by(User.deactivated_us.desc(), User.name)
+    rows = UserRecord.all(tx.execute(latest.where(named, User.project.is_(None))))
     owners = [row for row in rows if row.unix_user == account.name and row.deactivated_us is None]
     if len(owners) > 1:
         raise ProblemError(
