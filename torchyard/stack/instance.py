@@ -10,6 +10,8 @@ from pathlib import Path
 
 from torchyard.exceptions import AlreadyRunningError, StartError
 
+#: Bytes that the lock file has from its first owner on.
+SIZE = 512
 #: Seconds for which the leftovers of a killed supervisor may take to end.
 LEFTOVERS_S = 20.0
 
@@ -45,10 +47,14 @@ class Instance:
         self.announce("")
 
     def announce(self, url: str) -> None:
-        """Write down who has the lock, and where its service will listen."""
+        """Write down who has the lock, and where its service will listen.
+
+        One write of the same length takes the place of what was there: whoever reads meanwhile sees the old or the new.
+        Programs of the stack hold this very file, so none can be put in its place.
+        """
         owner = Owner(pid=os.getpid(), started=_start_ticks(os.getpid()), url=url)
-        os.ftruncate(self.descriptor, 0)
-        os.pwrite(self.descriptor, json.dumps(asdict(owner)).encode(), 0)
+        size = max(SIZE, os.fstat(self.descriptor).st_size)
+        os.pwrite(self.descriptor, json.dumps(asdict(owner)).encode().ljust(size), 0)
 
     def release(self) -> None:
         """Give the lock back."""

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -58,6 +60,25 @@ def test_leftovers_of_a_killed_stack_are_waited_for(tmp_path: Path) -> None:
         waiting = pool.submit(lock.acquire)
         os.kill(int(done.stdout), signal.SIGKILL)
         waiting.result(timeout=30)
+    lock.release()
+
+
+def test_whoever_reads_while_an_owner_is_written_sees_the_old_or_the_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, lock, seen = tmp_path / "stack.lock", instance.Instance(tmp_path), []
+    lock.acquire()
+    lock.announce("http://127.0.0.1:12345")
+
+    def write(*given: Any) -> int:
+        seen.append(instance.read(path))
+        written = os.pwrite(*given)
+        seen.append(instance.read(path))
+        return written
+
+    monkeypatch.setattr(instance, "os", SimpleNamespace(**{**vars(os), "pwrite": write}))
+    lock.announce("")
+    assert [each and each.url for each in seen] == ["http://127.0.0.1:12345", ""]
     lock.release()
 
 
