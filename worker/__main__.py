@@ -38,6 +38,8 @@ logger = logging.getLogger("worker")
 
 def main(arguments: list[str] | None = None) -> int:
     """Run until SIGTERM; the exit status is 0, or 2 for a home that cannot be used."""
+    # `yard config reload` may ask as soon as the home is locked; what is read below is new then.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     chosen, read = parse(arguments)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s", stream=sys.stderr)
     for noisy in ("httpx", "celery.worker.strategy", "celery.app.trace"):
@@ -137,6 +139,11 @@ class WorkerProgram:
         self._said_ready = False
         self._worker: Any = None
         self._runtime = Runtime(chosen, moved=self._start_again)
+        self._obey_hangups()
+
+    def _obey_hangups(self) -> None:
+        """Read the settings anew at SIGHUP, also while the service or Redis is waited for."""
+        signal.signal(signal.SIGHUP, lambda *_: spawn(partial(self._runtime.reload, self._read)))
 
     def run(self) -> bool:
         """Work until told to end; True when it should be started again."""
@@ -144,7 +151,9 @@ class WorkerProgram:
         self._runtime.use(registered)
         broker = broker_url(registered, self._settings.redis_url)
         name = self._settings.name
-        celery = app.make_app(broker, registered.broker_key_prefix, name, self._runtime)
+        # Celery's own handler, which it has installed by then, would start the worker anew.
+        on_start = self._obey_hangups
+        celery = app.make_app(broker, registered.broker_key_prefix, name, self._runtime, on_start)
         self._worker = app.make_worker(celery, name, self._ready)
         self._worker.start()
         return self._restart
@@ -153,9 +162,7 @@ class WorkerProgram:
         if not self._said_ready:
             self._said_ready = True
             gc.freeze()  # what the start has made stays: nothing looks through it for garbage, now and at the end
-            # Celery's own handler, which it has installed by now, would start the worker anew.
             self._runtime.publish_settings()
-            signal.signal(signal.SIGHUP, lambda *_: spawn(partial(self._runtime.reload, self._read)))
             print(f"ready {self._settings.name}", flush=True)  # noqa: T201
 
     def _start_again(self) -> None:

@@ -27,8 +27,11 @@ class NodeRuntime(Protocol):
     def nudge(self) -> None: ...
 
 
-def make_app(broker_url: str, key_prefix: str, name: str, node: NodeRuntime) -> Celery:
-    """The Celery app of one node: consumes its queue and runs its agent."""
+def make_app(broker_url: str, key_prefix: str, name: str, node: NodeRuntime, on_start: Callable[[], None]) -> Celery:
+    """The Celery app of one node: consumes its queue and runs its agent.
+
+    `on_start` is called in the main thread once Celery has set its signal handlers, before it looks for Redis.
+    """
     app = Celery("torchyard", broker=broker_url, set_as_current=False)
     queue = wire.node_queue(name)
     app.conf.update(
@@ -54,7 +57,7 @@ def make_app(broker_url: str, key_prefix: str, name: str, node: NodeRuntime) -> 
 
     app.task(launch, name=wire.LAUNCH_TASK, bind=True)
     app.task(node.nudge, name=wire.NUDGE_TASK)
-    app.steps["worker"].add(_agent_step(node))
+    app.steps["worker"].add(_agent_step(node, on_start))
     return app
 
 
@@ -64,9 +67,10 @@ def _published_us(request: Any) -> int | None:
     return found if type(found) is int else None
 
 
-def _agent_step(node: NodeRuntime) -> type[Any]:
+def _agent_step(node: NodeRuntime, on_start: Callable[[], None]) -> type[Any]:
     class AgentStep(bootsteps.StartStopStep):  # type: ignore[misc]
         def start(self, _worker: Any) -> None:
+            on_start()
             node.start()
 
         def stop(self, _worker: Any) -> None:

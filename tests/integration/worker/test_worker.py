@@ -164,6 +164,24 @@ def test_the_agent_works_while_redis_is_down(tmp_path: Path, short_tmp: Path) ->
         attempt = box.fake.assign(["true"])
         box.fake.assigned.append(attempt)
         assert box.settled(attempt).exit_code == 0
+        assert box.process is not None
+        assert config.reloaded("worker", box.process.pid, box.home / home.RELOAD_FILE)["changed"] == []
+        again = box.fake.assign(["true"])
+        box.fake.assigned.append(again)
+        assert box.settled(again).exit_code == 0
+        assert box.process.poll() is None
+
+
+def test_settings_are_read_anew_while_the_service_is_waited_for(box: Yard) -> None:
+    box.live.halt()
+    box.errors = box.home.parent / "worker.log"
+    box.start(ready=False)
+    assert box.process is not None
+    until(lambda: "waiting for the service" in (box.errors or box.home).read_text(), what="the wait for the service")
+    assert config.reloaded("worker", box.process.pid, box.home / home.RELOAD_FILE)["changed"] == []
+    box.live.resume()
+    assert box.process.stdout is not None
+    assert box.process.stdout.readline().startswith("ready")
 
 
 def test_nothing_is_missing_or_doubled_when_the_service_goes_away(box: Yard) -> None:
