@@ -141,16 +141,19 @@ def usage(
 ) -> None:
     """Show who used how many GPU-hours, and what became of them.
 
+    Days are those of UTC, by the service's clock.
+
     STOPPABLE is the part that could have been shared: of jobs that could be stopped for others and go on later.
     """
-    from datetime import UTC, datetime, timedelta
+    from datetime import timedelta
 
-    since = datetime.now(UTC).date() - timedelta(days=7 * weeks - 1)
     with common.connect() as client:
         if digest or week:
             found = client.usage_digest(week)
             common.print_json(found) if json else _print_digest(found)
-        elif csv:
+            return
+        since = common.service_now(client).date() - timedelta(days=7 * weeks - 1)
+        if csv:
             common.line(client.usage_csv(since=since, by=by), end="")
         else:
             report = client.usage(since=since, by=by)

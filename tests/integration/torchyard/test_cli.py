@@ -573,3 +573,6 @@ def test_times_are_those_of_the_services_clock(
     assert len(yard("audit", "--until", "2h").out.splitlines()) > 1
     until = yard("announce", "a fan", "--until", "2h", "--json").json["announcement"]["until"]
     assert datetime.fromisoformat(until) - datetime.now(UTC) > timedelta(hours=4.9)
+    monkeypatch.setattr(Connection, "now", lambda _connection: datetime.now(UTC) - timedelta(days=40))
+    week = yard("usage", "--weeks", "1", "--json").json
+    assert date.fromisoformat(week["until"]) - date.fromisoformat(week["since"]) > timedelta(days=40)
