@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, insert, select, update
 
 from service.db.engine import Database
 from service.db.models import Device, Installation, Node, Reservation, User
@@ -41,11 +41,12 @@ class ReservedResources:
 
 
 def conflict(
-    new: ReservedResources, existing: Sequence[ReservedResources], devices: Mapping[str, int]
+    new: ReservedResources, existing: Sequence[ReservedResources], devices: Mapping[str, int], unit: str = "gpu"
 ) -> tuple[str, TranslatableText] | None:
     """Return the field of a new reservation that conflicts with existing ones, and what is free; None if it fits.
 
-    `devices` holds the number of devices of each node. Only where a reservation begins can there be too many.
+    `devices` holds how many devices of each node count, which are GPUs, or CPU slots (`unit`). Only where a reservation
+    begins can there be too many.
     """
     others = [resources for resources in existing if resources.overlaps(new)]
     for other in others:
@@ -57,17 +58,30 @@ def conflict(
         for at in moments
     )
     wanted = new.gpus + sum(devices[node] for node in new.nodes)
-    if wanted <= free:
+    if wanted <= max(0, free):
         return None
     start, end = _span(new)
-    return ("nodes" if new.nodes else "gpus"), TranslatableText(
-        "reserve-fewer",
-        "{free} of {all} GPUs are free of reservations from {start} to {end}, not {wanted}",
-        wanted=wanted,
-        free=max(0, free),
-        all=sum(devices.values()),
-        start=start,
-        end=end,
+    given: dict[str, str | int] = {
+        "wanted": wanted,
+        "free": max(0, free),
+        "all": sum(devices.values()),
+        "start": start,
+        "end": end,
+    }
+    return ("nodes" if new.nodes else "gpus"), _too_many(unit, given)
+
+
+def _too_many(unit: str, given: Mapping[str, str | int]) -> TranslatableText:
+    if unit == "gpu":
+        return TranslatableText(
+            "reserve-fewer",
+            "{free} of {all} GPUs are free of reservations from {start} to {end}, not {wanted}",
+            **given,
+        )
+    return TranslatableText(
+        "reserve-fewer-slots",
+        "{free} of {all} CPU slots are free of reservations from {start} to {end}, not {wanted}",
+        **given,
     )
 
 
@@ -147,7 +161,7 @@ def _values(
     _check_purpose(new)
     user_ids = [users.by_name(tx, name).id for name in dict.fromkeys(new.users)]
     _check_projects(tx, new.projects)
-    devices = _devices(tx)
+    unit, devices = _devices(tx)
     for name in new.nodes:
         if name not in devices:
             known = tuple(sorted(devices)) or ("none",)
@@ -160,7 +174,7 @@ def _values(
     resources = ReservedResources(
         name=new.name, starts_us=starts_us, ends_us=ends_us, nodes=frozenset(new.nodes), gpus=new.gpus or 0
     )
-    if found := conflict(resources, _others(tx, now, old), devices):
+    if found := conflict(resources, _others(tx, now, old), devices, unit):
         field, why = found
         raise field_problem(
             field,
@@ -220,11 +234,18 @@ def _check_projects(tx: Connection, names: Iterable[str]) -> None:
             raise field_problem("projects", TranslatableText("project-absent", "there is no project {name}", name=name))
 
 
-def _devices(tx: Connection) -> dict[str, int]:
-    """Return the number of usable devices of each node."""
-    usable = Device.present & Device.unusable.is_(None)
-    joined = select(Node.name, func.count(Device.uuid)).outerjoin(Device, (Device.node == Node.name) & usable)
-    return {row[0]: row[1] for row in tx.execute(joined.group_by(Node.name))}
+def _devices(tx: Connection) -> tuple[str, dict[str, int]]:
+    """Return the kind of the devices that count, GPUs or, where no node has any, CPU slots; and each node's usable."""
+    present = select(Node.name, Device.kind, Device.unusable).outerjoin(
+        Device, (Device.node == Node.name) & Device.present
+    )
+    rows = tx.execute(present).all()
+    kinds = {row.kind for row in rows if row.kind is not None}
+    unit = "cpu" if kinds == {"cpu"} else "gpu"
+    devices = {row.name: 0 for row in rows}
+    for row in rows:
+        devices[row.name] += row.kind == unit and row.unusable is None
+    return unit, devices
 
 
 def _resources(record: ReservationRecord) -> ReservedResources:

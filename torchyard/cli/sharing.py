@@ -12,7 +12,7 @@ from torchyard.cli.terminal import styled
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from torchyard.api.sharing import Digest, Hours, Quota, QuotaValues, UsageRow
+    from torchyard.api.sharing import Digest, Hours, Quota, QuotaValues, Reservation, UsageRow
     from torchyard.client.client import Client
 
 KINDS = ("useful", "idle", "failed", "lost", "total")
@@ -202,7 +202,9 @@ def reserve(
         bool, typer.Option("--maintenance", help="Nobody may: the nodes drain before and take jobs again after it.")
     ] = False,
     node: Annotated[list[str] | None, typer.Option(help="A whole node; may be repeated.")] = None,
-    gpus: Annotated[int | None, typer.Option(help="So many GPUs of any nodes.")] = None,
+    gpus: Annotated[
+        int | None, typer.Option(help="So many GPUs of any nodes (CPU slots where no node has GPUs).")
+    ] = None,
     start: Annotated[str | None, typer.Option("--from", help="Such as 2026-11-23T09:00, local time; else now.")] = None,
     end: Annotated[str | None, typer.Option("--to", help="Such as 2026-11-23T18:00, local time.")] = None,
     length: Annotated[str | None, typer.Option("--for", help="Instead of --to, such as 8h.")] = None,
@@ -263,6 +265,7 @@ def reservations(
         if cancel:
             client.cancel_reservation(cancel)
         found = client.reservations(past=everything)
+        word = "GPU" if json else _reserved_word(client, found)
     if json:
         common.print_json(found)
         return
@@ -272,9 +275,17 @@ def reservations(
     with common.table("ID", "NAME", "STATE", "FOR", "WHAT", "FROM", "TO") as table:
         for each in found:
             whom = "maintenance" if each.maintenance else _listed([*each.users, *each.projects])
-            what = f"{each.gpus} GPU{'s' if each.gpus > 1 else ''}" if each.gpus else _listed(each.nodes)
+            what = f"{each.gpus} {word}{'s' if each.gpus > 1 else ''}" if each.gpus else _listed(each.nodes)
             span = [f"{at.astimezone():%Y-%m-%d %H:%M}" for at in (each.starts_at, each.ends_at)]
             table.add_row(each.id, each.name, each.state, whom, what, *span)
+
+
+def _reserved_word(client: "Client", found: "Iterable[Reservation]") -> str:
+    """Return what a number of `gpus` stands for here: GPUs, or CPU slots where no node has any."""
+    if not any(each.gpus for each in found):
+        return "GPU"
+    kinds = {device.kind.value for node in client.nodes() for device in node.devices}
+    return "CPU slot" if kinds == {"cpu"} else "GPU"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -121,3 +121,9 @@ def counted(number: float, infos: Iterable[NodeInfo]) -> str:
     words = {info.word for info in infos}
     word = "devices" if len(words) > 1 else next(iter(words), "GPUs")
     return f"{number:.0f} {word.removesuffix('s') if number == 1 else word}"
+
+
+def reservable(number: int, infos: Iterable[NodeInfo]) -> str:
+    """Return so many reserved devices in words: GPUs, or CPU slots where no node has any GPU."""
+    found = list(infos)
+    return counted(number, [info for info in found if info.unit == "gpu"] or found)

@@ -9,7 +9,7 @@ from service.infra import times
 from service.infra.times import minute
 from service.scheduler.explain.availability import available_at
 from service.scheduler.explain.blockers import Blocker, Obstacle
-from service.scheduler.explain.lack import wanted, wanted_params
+from service.scheduler.explain.lack import reservable, wanted, wanted_params
 from service.scheduler.explain.reason_inputs import ReasonInputs, moment
 from service.scheduler.model.jobs import ReservationInfo, Running
 from service.scheduler.model.nodes import ClosedReason, NodeInfo, Slot
@@ -220,7 +220,7 @@ def reserved(given: ReasonInputs, blocker: Blocker) -> Reason:
     what, start, end = reservation_words(found)
     name = found.name
     if found.gpus is not None:
-        what, name = "reserved in part", f"{name}, {given.devices(found.gpus)}"
+        what, name = "reserved in part", f"{name}, {reservable(found.gpus, given.state.nodes.values())}"
     message = f"node {blocker.node} is {what} from {start} to {end} ({name})"
     params: dict[str, Any] = {"node": blocker.node, "start": start, "end": end, "name": found.name}
     params |= {"maintenance": found.maintenance, "part": found.gpus}

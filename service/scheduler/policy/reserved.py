@@ -7,7 +7,6 @@ users and projects get them. A maintenance has no users, and keeps whole nodes.
 """
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from service.scheduler.model.capacity import NodeCapacity
@@ -43,6 +42,8 @@ class ReservationMask:
     def __init__(self, state: SchedulerState, capacities: dict[str, NodeCapacity], now_us: int, policy: Policy) -> None:
         self._state, self._now_us = state, now_us
         self._notice_us = policy.checkpoint_timeout * 1_000_000
+        #: CPU slots stand for GPUs only where no node has any, one that is closed for now included.
+        self._unit = "gpu" if any(info.unit == "gpu" for info in state.nodes.values()) else "cpu"
         self.reserved: list[Reserved] = []
         coming = [r for r in state.reservations if r.ends_us > now_us]
         for reservation in sorted(coming, key=lambda r: (r.starts_us, r.id)):
@@ -100,8 +101,7 @@ class ReservationMask:
         if reservation.gpus is None:
             everything = {node: frozenset(slot.uuid for slot in capacities[node].info.slots) for node in nodes}
             return Reserved(reservation=reservation, devices=everything)
-        wanted = Reserved(reservation=reservation)
-        ready = {node: self._ready(wanted, capacities[node]) for node in nodes}
+        ready = {node: self._ready(Reserved(reservation=reservation), capacities[node]) for node in nodes}
         return Reserved(reservation=reservation, devices=_packed(ready, reservation.gpus))
 
     def _ready(self, one: Reserved, capacity: NodeCapacity) -> list[tuple[int, str]]:
@@ -113,8 +113,9 @@ class ReservationMask:
             for placement in job.placements:
                 for uuid in placement.uuids if placement.node == capacity.info.name else ():
                     hindrance[uuid] = max(hindrance.get(uuid, _OWN), self._hindrance_of(job, one))
-        slots = sorted(capacity.usable.values(), key=lambda slot: (hindrance.get(slot.uuid, 0), -slot.index))
-        return [(hindrance.get(slot.uuid, 0), slot.uuid) for slot in slots if slot.uuid not in taken]
+        free = [slot for slot in capacity.usable.values() if slot.kind == self._unit and slot.uuid not in taken]
+        slots = sorted(free, key=lambda slot: (hindrance.get(slot.uuid, 0), -slot.index))
+        return [(hindrance.get(slot.uuid, 0), slot.uuid) for slot in slots]
 
     def _taken(self, reservation: ReservationInfo, node: str) -> frozenset[str]:
         found: frozenset[str] = frozenset()
@@ -136,8 +137,7 @@ class ReservationMask:
 def _packed(ready: dict[str, list[tuple[int, str]]], gpus: int) -> dict[str, frozenset[str]]:
     """Return so many devices by node, on as few nodes as possible."""
     found: dict[str, frozenset[str]] = {}
-    nodes: Iterable[str] = sorted(ready, key=lambda node: (_hindrance(ready[node], gpus), -len(ready[node]), node))
-    for node in nodes:
+    for node in sorted(ready, key=lambda node: (_hindrance(ready[node], gpus), -len(ready[node]), node)):
         chosen = [uuid for _, uuid in ready[node][:gpus]]
         if chosen:
             found[node] = frozenset(chosen)

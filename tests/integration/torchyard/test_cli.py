@@ -5,15 +5,15 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import insert, update
 
 from service.artifacts.housekeeping import DAY_US
-from service.db.models import Checkpoint, Job, LogStream, LogTime, Node, Snapshot
+from service.db.models import Checkpoint, Device, Job, LogStream, LogTime, Node, Snapshot
 from tests.support import box, disks, plane, scripted
 from tests.support.live import Live
 from tests.support.plane import Plane
@@ -473,6 +473,12 @@ def test_how_the_box_is_shared(yard: Callable[..., Done], data_plane: Plane, cli
     assert yard("reserve", "x", "--gpus", "1", "--user", "ada").err == "yard: give either --to or --for\n"
     assert "2026-11-23T09:00" in yard("reserve", "x", "--gpus", "1", "--user", "ada", "--to", "soon").err
     assert "0 of 0 GPUs are free" in yard("reserve", "x", "--gpus", "1", "--user", "ada", "--for", "1h").err
+    slot = {"node": "elsewhere", "uuid": "slot", "index": 0, "kind": "cpu", "name": "CPU", "memory": 0}
+    with data_plane.ctx.db.write() as tx:
+        tx.execute(insert(Device).values(**slot))
+    reserved = yard("reserve", "x", "--gpus", "1", "--user", "ada", "--for", "1h").out.strip()
+    assert "1 CPU slot " in yard("reservations").out
+    yard("reservations", "--cancel", reserved)
 
     nodes = ("--node", "elsewhere", "--node", home.node_name())
     assert yard("reserve", "fans", "--maintenance", *nodes, "--for", "1h").code == 0

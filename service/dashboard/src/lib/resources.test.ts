@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 
-import { counted, resourceOf } from "./resources";
+import { counted, reservable, resourceOf } from "./resources";
 
 const node = (...kinds: ("gpu" | "cpu")[]) => ({ devices: kinds.map((kind) => ({ kind })) });
 
@@ -9,6 +9,11 @@ it("names what the nodes have", () => {
   expect(resourceOf([node("cpu"), node("cpu")]).many).toBe("CPU slots");
   expect(resourceOf([node("gpu"), node("cpu")]).many).toBe("devices");
   expect(resourceOf([]).many).toBe("GPUs");
+});
+
+it("reserves GPUs, and CPU slots where no node has any", () => {
+  expect(reservable(resourceOf([node("cpu")])).many).toBe("CPU slots");
+  expect(reservable(resourceOf([node("gpu"), node("cpu")])).many).toBe("GPUs");
 });
 
 it("counts it in words", () => {

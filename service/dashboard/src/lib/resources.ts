@@ -19,6 +19,9 @@ export function resourceOf(nodes: readonly { devices: readonly Pick<Node["device
   return kinds.has("gpu") ? BOTH : SLOTS;
 }
 
+/** What a number of reserved GPUs is of: GPUs, or CPU slots where no node has any. */
+export const reservable = (resource: Resource): Resource => (resource === BOTH ? GPUS : resource);
+
 /** So many of a resource: `1 GPU`, `2 CPU slots`. */
 export function counted(count: number, resource: Resource): string {
   const name = count === 1 ? resource.one : resource.many;

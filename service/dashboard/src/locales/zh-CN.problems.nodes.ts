@@ -52,6 +52,7 @@ export const sharing = {
   "node-reserved": "{node} 从 {start} 到 {end} 已为“{name}”预留",
   "nodes-reserved": "{nodes} 从 {start} 到 {end} 已为“{name}”预留",
   "reserve-fewer": "申请了 {wanted} 个 GPU，而从 {start} 到 {end} 的 {all} 个 GPU 中只有 {free} 个未被预留",
+  "reserve-fewer-slots": "申请了 {wanted} 个 CPU 槽位，而从 {start} 到 {end} 的 {all} 个 CPU 槽位中只有 {free} 个未被预留",
   "node-in-maintenance": "节点 {node} 正在维护（“{name}”），直到 {end}：可用 `yard reservations --cancel {id}` 结束维护。",
   "node-heard": "节点 {node} 仍有响应：请排空它，或取消它的作业",
   "device-in-use": "节点 {node} 的设备 {device} 并未因故障停用：见 `yard nodes`",

@@ -4,6 +4,7 @@ import { useState } from "react";
 import { useChangeReservation, useReserve } from "../api/sharing";
 import type { Reservation } from "../api/types";
 import { type Day, isSkipped, localInput, workingHours } from "../lib/calendar";
+import { reservable } from "../lib/resources";
 import { listed, optional } from "../lib/setting";
 import { Dialog } from "../ui/Dialog";
 import { Field } from "../ui/Field";
@@ -31,7 +32,7 @@ export function ReservationDialog({ changed, day, onClose }: Props) {
   const [kind, setKind] = useState<"people" | "maintenance">(changed?.maintenance === true ? "maintenance" : "people");
   const [texts, setTexts] = useState(begun);
   const [reserve, change] = [useReserve(), useChangeReservation()];
-  const { many } = useResource();
+  const { many } = reservable(useResource());
   const field = (key: keyof typeof EMPTY) => ({
     value: texts[key],
     onChange: (text: string) => setTexts({ ...texts, [key]: text }),

@@ -4,7 +4,7 @@ import type { ReactNode } from "react";
 
 import type { Reservation } from "../api/types";
 import { list } from "../lib/format";
-import { counted, type Resource } from "../lib/resources";
+import { counted, reservable, type Resource } from "../lib/resources";
 import { Time } from "../ui/Time";
 import { useNow } from "../ui/useNow";
 import { useResource } from "../ui/useResource";
@@ -36,7 +36,7 @@ function told(reservation: Reservation, resource: Resource): string {
 }
 
 function whatOf({ nodes, gpus }: Reservation, resource: Resource): string {
-  if (gpus !== null) return counted(gpus, resource);
+  if (gpus !== null) return counted(gpus, reservable(resource));
   const names = list(nodes);
   return nodes.length === 1 ? t`Node ${names}` : t`Nodes ${names}`;
 }

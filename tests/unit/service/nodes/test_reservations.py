@@ -55,6 +55,9 @@ def test_a_clash_says_what_is_free() -> None:
         "gpus",
         "2 of 6 GPUs are free of reservations from 1970-01-01 00:00 UTC to 1970-01-01 00:00 UTC, not 3",
     )
+    told = conflict(more, [course], DEVICES, "cpu")
+    assert told is not None
+    assert told[1].startswith("2 of 6 CPU slots are free of reservations")
     found = conflict(ReservedResources(name="again", starts_us=9, ends_us=11, nodes=frozenset("a")), [course], DEVICES)
     assert found is not None
     assert found[0] == "nodes"

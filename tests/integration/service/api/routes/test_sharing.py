@@ -276,13 +276,13 @@ def test_the_digest_of_a_week(live_service: Live) -> None:
         assert answer.json()["errors"][0]["field"] == "week", wrong
 
 
-def add_node(live: Live, name: str, gpus: int) -> None:
+def add_node(live: Live, name: str, gpus: int, kind: str = "gpu") -> None:
     identity = {"node_id": name, "home_id": "home", "boot_id": "boot", "pid_namespace": "1", "hostname": name}
     facts = {"version": "1", "runs_as_root": False, "cpus": 2, "memory": 2**30, "registered_us": 1}
     with live.context.db.write() as tx:
         tx.execute(insert(Node).values(name=name, **identity, **facts))
         for index in range(gpus):
-            device = {"uuid": f"{name}-{index}", "index": index, "kind": "gpu", "name": "A100", "memory": 2**36}
+            device = {"uuid": f"{name}-{index}", "index": index, "kind": kind, "name": "A100", "memory": 2**36}
             tx.execute(insert(Device).values(node=name, **device))
 
 
@@ -341,6 +341,15 @@ def test_no_more_is_reserved_than_there_is(live_service: Live) -> None:
     assert "2 of 4 GPUs are free" in refused(reserve(live_service, gpus=None, nodes=["box"]), "nodes")
     assert reserve(live_service, gpus=2).status_code == 201
     assert reserve(live_service, gpus=4, starts_at=at(3), ends_at=at(4)).status_code == 201
+
+
+def test_gpus_are_reserved_of_gpus_and_of_cpu_slots_only_where_there_are_none(live_service: Live) -> None:
+    add_node(live_service, "helper", 8, "cpu")
+    assert "8 of 8 CPU slots are free" in refused(reserve(live_service, gpus=9), "gpus")
+    add_node(live_service, "box", 4)
+    assert "4 of 4 GPUs are free" in refused(reserve(live_service, gpus=5), "gpus")
+    assert reserve(live_service, gpus=4).status_code == 201
+    assert reserve(live_service, gpus=None, nodes=["helper"]).status_code == 201
 
 
 def test_a_node_drains_for_its_maintenance(live_service: Live) -> None:

@@ -3,7 +3,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.scheduler.explain.lack import counted, lack_of
+from service.scheduler.explain.lack import counted, lack_of, reservable
 from service.scheduler.model.nodes import NodeInfo, ResourceRequest
 from tests.unit.service.scheduler.worlds import GIB, node_info, slot
 
@@ -48,3 +48,4 @@ def test_devices_are_called_what_the_nodes_have() -> None:
     assert [counted(number, [slots]) for number in (1, 2)] == ["1 CPU slot", "2 CPU slots"]
     assert counted(3, [gpus, slots]) == "3 devices"
     assert counted(1, []) == "1 GPU"
+    assert [reservable(2, some) for some in ([gpus, slots], [slots])] == ["2 GPUs", "2 CPU slots"]

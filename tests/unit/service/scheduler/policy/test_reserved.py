@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from service.scheduler.model.decisions import Cause, Preempt
 from service.scheduler.model.jobs import ReservationInfo
+from service.scheduler.model.nodes import ClosedReason
 from service.scheduler.model.state import SchedulerState
 from service.scheduler.policy.decide import decide
 from tests.unit.service.scheduler.worlds import (
@@ -18,6 +19,7 @@ from tests.unit.service.scheduler.worlds import (
     known,
     node_info,
     running,
+    slot,
     starts,
     state,
     stops,
@@ -120,13 +122,24 @@ def test_two_at_once_have_devices_of_their_own() -> None:
     assert started(greedy) == {}
 
 
+def test_gpus_are_reserved_on_nodes_that_have_some() -> None:
+    r = reservation(gpus=2, users=frozenset({"bob"}))
+    cpus = node_info("c", slots=tuple(slot(i, "c", kind="cpu") for i in range(8)))
+    assert started(state(node_info("a", gpus=2), cpus, r, job(1, gpus=8), job(2))) == {"j1": "c0 c1 c2 c3 c4 c5 c6 c7"}
+    lost = node_info("a", gpus=2, closed=ClosedReason.UNREACHABLE)
+    assert started(state(lost, cpus, r, job(1, gpus=8))) == {"j1": "c0 c1 c2 c3 c4 c5 c6 c7"}
+    assert started(state(cpus, r, job(1, gpus=6), job(2))) == {"j1": "c0 c1 c2 c3 c4 c5"}
+
+
 @given(worlds(10), st.integers(0, 4), st.sampled_from(["ann", "bob"]), st.booleans())
 def test_what_is_reserved_goes_to_nobody_else(world: SchedulerState, gpus: int, user: str, maintenance: bool) -> None:
-    """Of the devices that nobody held, as many are left as are reserved, or all."""
+    """Of the devices that nobody held, as many are left as are reserved, or all: of GPUs, where there are any."""
     world.reservations = (reservation(gpus=gpus, users=frozenset({user}), maintenance=maintenance),)
-    free = {uuid for capacity in world.capacities().values() for uuid in capacity.free}
+    unit = "gpu" if any(info.unit == "gpu" for info in world.nodes.values()) else "cpu"
+    counted = [capacity for capacity in world.capacities().values() if capacity.info.unit == unit]
+    free = {uuid for capacity in counted for uuid in capacity.free}
     decisions = decide(world, NOW, FAIR)
     others = [name for name in starts(decisions) if maintenance or world.waiting[name].user != user]
     taken = {uuid for name in others for uuid in starts(decisions)[name].split()}
-    held = sum(len(capacity.usable) - len(capacity.free) for capacity in world.capacities().values())
+    held = sum(len(capacity.usable) - len(capacity.free) for capacity in counted)
     assert len(free - taken) >= min(len(free), gpus - held)
