@@ -231,7 +231,7 @@ def _inputs(tx: Connection, job: JobRecord, attempt: AttemptRecord) -> outcome.A
     lost_starts, port_races = _unlucky(tx, attempt)
     return outcome.AttemptInputs(
         stop=job.stop,
-        preemptor="" if attempt.yielding is None else attempt.yielding.words,
+        preemptor={"preemptor": ""} if attempt.yielding is None else attempt.yielding.told,
         asked=_stop_detail(tx, job) if job.stop in {StopReason.EARLY, StopReason.HUNG} else "",
         retries_used=job.retries_used,
         spoiled=carry.spoiled(tx, attempt),

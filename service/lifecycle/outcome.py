@@ -1,6 +1,7 @@
 """Outcome of an attempt's result for the attempt and its job: pure decisions, no database, no clock."""
 
 import signal
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,8 +37,8 @@ class AttemptInputs:
     faults: int = 0
     #: It began with the files of the attempt before and got nowhere; that one did (`lifecycle.carry.spoiled`).
     spoiled: bool = False
-    #: What it was preempted for, in words.
-    preemptor: str = ""
+    #: What it was preempted for, as `PendingPreemption.told`.
+    preemptor: Mapping[str, Any] = field(default_factory=lambda: {"preemptor": ""})
     #: What was said when its sweep stopped it early, or when it was stopped because it hung.
     asked: str = ""
 
@@ -272,7 +273,7 @@ def _idle(facts: AttemptInputs, result: Result) -> AttemptOutcome:
 
 def _preempted(facts: AttemptInputs, stop: StopReason, result: Result) -> AttemptOutcome:
     preempted = stop is StopReason.PREEMPT
-    for_whom = f" for {facts.preemptor}" if facts.preemptor else ""
+    for_whom = f" for {facts.preemptor['preemptor']}" if facts.preemptor["preemptor"] else ""
     why = f"preempted{for_whom}" if preempted else "stopped because its node is draining"
     return AttemptOutcome(
         attempt_state=_ended_as(result, AttemptState.PREEMPTED),
@@ -280,7 +281,7 @@ def _preempted(facts: AttemptInputs, stop: StopReason, result: Result) -> Attemp
         kind="requeued",
         message=f"{why}{_at_step(result)}",
         preempted=preempted,
-        data={"stop": stop.value, "preemptor": facts.preemptor, **_saved(result)},
+        data={"stop": stop.value, **facts.preemptor, **_saved(result)},
     )
 
 

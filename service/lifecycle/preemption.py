@@ -4,6 +4,9 @@ The stop itself is `stop.request_stop`. What is agreed lies in the attempt
 (`PendingPreemption`), so a service that is killed in between goes on where it was.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 from sqlalchemy import Connection
 
 from service.db.records.attempts import PendingPreemption
@@ -45,18 +48,20 @@ def request_preemption(
     change_job(tx, job_id, note, now)
 
 
-def put_back(tx: Connection, job_id: JobId, words: str, now: int) -> None:
+def put_back(tx: Connection, job_id: JobId, told: Mapping[str, Any], now: int) -> None:
     """Stop a running job after its trial; it starts from the beginning in its turn, with nothing that it has left.
 
+    `told` says for whom, as `PendingPreemption.told`.
     `Conflict` if it does not run, or is being stopped.
     """
     job = lock_job(tx, job_id)
     if job.state != JobState.RUNNING or job.stop:
         raise Conflict(f"job {job.number} is {job.state}: only a running job can be put back")
-    message = f"put back for {words}: it starts from the beginning in its turn; no retry is spent"
-    note = Note(kind="put-back", message=message, data={"preemptor": words})
+    words = f"put back for {told['preemptor']}"
+    message = f"{words}: it starts from the beginning in its turn; no retry is spent"
+    note = Note(kind="put-back", message=message, data=dict(told))
     change_job(tx, job_id, note, now, restarts=job.attempt)
-    request_stop(tx, job_id, StopReason.PREEMPT, None, now, f"put back for {words}")
+    request_stop(tx, job_id, StopReason.PREEMPT, None, now, words, {**told, "put_back": True})
 
 
 def abandon_preemption(

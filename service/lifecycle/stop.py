@@ -1,6 +1,7 @@
 """Requests of people and the scheduler to a job: stop, checkpoint, hold, release."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sqlalchemy import Connection
 
@@ -30,9 +31,17 @@ _NEVER_STARTED = "cancelled before it started"
 
 
 def request_stop(
-    tx: Connection, job_id: JobId, reason: StopReason, actor: str | None, now: int, words: str | None = None
+    tx: Connection,
+    job_id: JobId,
+    reason: StopReason,
+    actor: str | None,
+    now: int,
+    words: str | None = None,
+    made_of: Mapping[str, Any] | None = None,
 ) -> JobState:
-    """Ask a job to stop; return the state it is in now. `words` say more than the reason alone.
+    """Ask a job to stop; return the state it is in now.
+
+    `words` say more than the reason alone, and the event holds what they are made of.
 
     What has not been claimed ends (or goes back to the queue) at once; what may be running is told so with the node's
     next orders. A stronger reason replaces a weaker one; asking again changes nothing. `Conflict` if the job is over
@@ -47,7 +56,7 @@ def request_stop(
         kind="stop-requested",
         message=why,
         actor=actor,
-        data=StopRequest(reason=reason, detail=why).model_dump(mode="json"),
+        data={**(made_of or {}), **StopRequest(reason=reason, detail=why).model_dump(mode="json")},
     )
     match state:
         case JobState.QUEUED:

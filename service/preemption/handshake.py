@@ -89,7 +89,7 @@ class HandshakeVerdict:
         """Return what a job's words are made of (`told_to`)."""
         late = each.job in self.late
         allowed_s = each.pending.allowed_s if late else None
-        return {"preemptor": each.pending.words, "leaves": each.leaves, "why": self.why, "allowed_s": allowed_s}
+        return {**each.pending.told, "leaves": each.leaves, "why": self.why, "allowed_s": allowed_s}
 
     def told(self, numbers: Mapping[JobId, int], spared_s: int) -> str:
         """Say what the preemptor hears of the jobs that are not preempted any more, whose numbers are given."""

@@ -9,6 +9,7 @@ reservation are stopped each by itself: it takes what it gets.
 from collections import defaultdict
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import Connection, func, select
 
@@ -72,12 +73,15 @@ def begin(db: Database, clock: Clock, jobs: Mapping[JobId, Cause], preemptor: st
     with db.write() as tx:
         locked = sorted({*chosen, *job_of(preemptor)})  # the order of locking
         rows = {job: lifecycle.lock_job(tx, job) for job in locked}
-        words = _words(tx, preemptor, now)
-        if words is None:
+        found = _named(tx, preemptor, now)
+        if found is None:
             raise lifecycle.Conflict(f"{preemptor} no longer waits")
+        words, params = found
         deadline_us = now + current_policy(tx).checkpoint_timeout * 1_000_000
         for job in chosen:
-            asked = PendingPreemption(preemptor=preemptor, words=words, asked_us=now, deadline_us=deadline_us)
+            asked = PendingPreemption(
+                preemptor=preemptor, words=words, params=params, asked_us=now, deadline_us=deadline_us
+            )
             _ask(tx, rows[job], asked, jobs[job], now)
         for job in job_of(preemptor):
             numbers = named(rows[each].number for each in chosen)
@@ -97,7 +101,7 @@ def _ask(tx: Connection, job: JobRecord, pending: PendingPreemption, cause: Caus
     note = lifecycle.Note(
         kind="preempting",
         message=f"is to be preempted for {pending.words}, {_CAUSES[cause]}: {how}",
-        data={"for": pending.preemptor, "cause": cause, "preemptor": pending.words, "checkpoint": checkpoint},
+        data={"for": pending.preemptor, "cause": cause, "checkpoint": checkpoint, **pending.told},
     )
     known = pending.model_copy(update={"after": -1 if after is None else after, "over": over})
     lifecycle.request_preemption(tx, job.id, known, note, now, checkpoint=checkpoint)
@@ -112,10 +116,12 @@ def put_back(db: Database, clock: Clock, job: JobId, blocked: str) -> None:
     with db.write() as tx:
         for each in sorted({job, *job_of(blocked)}):  # the order of locking
             lifecycle.lock_job(tx, each)
-        words = _words(tx, blocked, now)
-        if words is None:
+        found = _named(tx, blocked, now)
+        if found is None:
             raise lifecycle.Conflict(f"{blocked} no longer waits")
-        lifecycle.put_back(tx, job, f"{words}, for which its devices are kept", now)
+        words, params = found
+        told = {"preemptor": f"{words}, for which its devices are kept", "preemptor_params": {**params, "kept": True}}
+        lifecycle.put_back(tx, job, told, now)
 
 
 def advance(db: Database, clock: Clock, ineligible: Container[str] = ()) -> None:
@@ -148,10 +154,11 @@ def _carry_out(db: Database, clock: Clock, group: str, ineligible: Container[str
 
 def _stop(tx: Connection, each: PreemptionVictim, now: int) -> None:
     if each.pending.over:
-        lifecycle.put_back(tx, each.job, each.pending.words, now)
+        lifecycle.put_back(tx, each.job, each.pending.told, now)
         return
     words = f"preempted for {each.pending.words}: {each.where}"
-    lifecycle.request_stop(tx, each.job, StopReason.PREEMPT, None, now, words)
+    told = {**each.pending.told, "step": None if each.pending.serial is None else each.saved_step}
+    lifecycle.request_stop(tx, each.job, StopReason.PREEMPT, None, now, words, told)
 
 
 def _keep(tx: Connection, each: PreemptionVictim, verdict: HandshakeVerdict, now: int) -> None:
@@ -188,7 +195,7 @@ def _verdicts(tx: Connection, now: int, ineligible: Container[str]) -> dict[str,
 
 
 def _why_not(tx: Connection, preemptor: str, now: int, ineligible: Container[str]) -> NoUse | None:
-    if _words(tx, preemptor, now) is None:
+    if _named(tx, preemptor, now) is None:
         return NoUse.GONE
     return NoUse.MOVED if preemptor in ineligible else None
 
@@ -225,8 +232,8 @@ def _victims(tx: Connection) -> list[PreemptionVictim]:
     ]
 
 
-def _words(tx: Connection, preemptor: str, now: int) -> str | None:
-    """Return what the preemptor is called; None if it does not wait any more."""
+def _named(tx: Connection, preemptor: str, now: int) -> tuple[str, dict[str, Any]] | None:
+    """Return what the preemptor is called, and what these words are made of; None if it does not wait any more."""
     query = (
         select(Job.number, Job.state, Job.held, Job.blocked, Job.priority, User.name, Group.paused)
         .join(User, User.id == Job.user_id)
@@ -235,10 +242,16 @@ def _words(tx: Connection, preemptor: str, now: int) -> str | None:
     )
     job = _WaitingPreemptor.first(tx.execute(query))
     if job is not None:
-        waits = job.state is JobState.QUEUED and not job.held and not job.blocked and job.paused is None
-        return f"job {job.number} ({job.name}), {_PRIORITIES[job.priority]}" if waits else None
+        if job.state is not JobState.QUEUED or job.held or job.blocked or job.paused is not None:
+            return None
+        priority = _PRIORITIES[job.priority]
+        params = {"number": job.number, "user": job.name, "priority": priority.value}
+        return f"job {job.number} ({job.name}), {priority}", params
     reserved = select(Reservation.name, Reservation.maintenance).where(
         Reservation.id == preemptor, Reservation.cancelled_us.is_(None), Reservation.ends_us > now
     )
     row = tx.execute(reserved).one_or_none()
-    return None if row is None else f"{'maintenance' if row.maintenance else 'reservation'} {row.name}"
+    if row is None:
+        return None
+    params = {"name": row.name, "maintenance": row.maintenance}
+    return f"{'maintenance' if row.maintenance else 'reservation'} {row.name}", params

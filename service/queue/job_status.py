@@ -228,7 +228,7 @@ def _preempted_for(tx: Connection, job: JobRecord) -> list[Reason]:
     message = f"saves its work, to be preempted for {pending.words}"
     jobs = list(job_of(pending.preemptor))
     named = [{"number": row.number, "user": row.user} for row in titles.load(tx, jobs).values()]
-    params = {"jobs": named, "more": 0, "said": pending.words}
+    params = {"jobs": named, "more": 0, "said": pending.words, "preemptor_params": pending.params}
     return [Reason(code="giving-way", message=message, jobs=jobs, params=params)]
 
 

@@ -176,6 +176,13 @@ def events(db: Database, job_id: str) -> list[tuple[str, str]]:
         return [(row.kind, row.message) for row in rows]
 
 
+def told(db: Database, job_id: str, kind: str) -> dict[str, Any]:
+    """What the job's newest event of a kind holds."""
+    newest = select(Event.data).where(Event.job_id == job_id, Event.kind == kind).order_by(Event.seq.desc()).limit(1)
+    with db.read() as tx:
+        return dict(tx.scalars(newest).one())
+
+
 def job_row(db: Database, job_id: str) -> Any:
     """The job as it is stored."""
     with db.read() as tx:

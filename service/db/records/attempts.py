@@ -1,6 +1,7 @@
 """Records of attempts and their members."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -19,6 +20,8 @@ class PendingPreemption(BaseModel):
     """Id of the job or the reservation."""
     words: str
     """The preemptor, as events name it."""
+    params: dict[str, Any] = Field(default_factory=dict)
+    """What the words are made of; of a row of an earlier version nothing."""
     asked_us: int
     deadline_us: int
     serial: int | None = None
@@ -28,6 +31,11 @@ class PendingPreemption(BaseModel):
 
     over: bool = False
     """It is put back: it starts from the beginning."""
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """Return what events tell of the preemptor: its words, and what they are made of."""
+        return {"preemptor": self.words, "preemptor_params": self.params}
 
     @property
     def allowed_s(self) -> int:

@@ -53,6 +53,25 @@ it("tells of preemptions and stops", () => {
   expect(words("changed", { priority: "high", tags: ["a"] })).toBe("priority is now high, tags is now [\"a\"]");
 });
 
+it("names for whom a job gives its devices away by what the name is made of", () => {
+  const [job, kept] = [{ number: 7, user: "bob", priority: "urgent" }, { kept: true }];
+  const of = (params: object) => ({ preemptor: "as it says", preemptor_params: params });
+  expect(words("put-back", of({ ...job, ...kept })))
+    .toBe("put back for job 7 (bob), urgent, for which its devices are kept: it starts from the beginning in its turn; no retry is spent");
+  expect(words("preempting", { ...of({ name: "demo", maintenance: false }), checkpoint: true }))
+    .toBe("is to be preempted for reservation demo: asked to write a checkpoint first");
+  expect(words("preemption-abandoned", { ...of({ name: "fans", maintenance: true }), leaves: false, why: "gone" }))
+    .toBe("keeps its devices: maintenance fans no longer waits");
+  expect(words("requeued", { ...of({}), stop: "preempt", saved: 4, at_step: "", resumes: null }))
+    .toBe("preempted for as it says after a checkpoint at step 4");
+  const asked = { reason: "preempt", detail: "as the service says", ...of(job) };
+  expect(words("stop-requested", { ...asked, step: 40 }))
+    .toBe("it was preempted for job 7 (bob), urgent: its checkpoint of step 40 is verified");
+  expect(words("stop-requested", { ...asked, step: null })).toContain("it may start over and has no checkpoint");
+  expect(words("stop-requested", { ...asked, put_back: true })).toBe("it was put back for job 7 (bob), urgent");
+  expect(words("stop-requested", { reason: "preempt", detail: "in English" })).toBe("it was preempted (in English)");
+});
+
 it("keeps what the service says after a submission", () => {
   const submitted = (message: string) => eventWords({ kind: "submitted", message, data: {} }, "zh-CN");
   expect(submitted("submitted; take `nodes` 1")).toBe("submitted; take `nodes` 1");

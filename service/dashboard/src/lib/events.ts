@@ -7,6 +7,7 @@ import { clausesWords } from "./clauses";
 import { failureSentence } from "./failure";
 import { list } from "./format";
 import { notesWords } from "./notes";
+import { preempting, preemptionAbandoned, preemptionRequested, preemptorOf, putBack } from "./preemptions";
 import { type Alike, stacksWords } from "./stacksWords";
 
 type Data = Event["data"];
@@ -102,9 +103,7 @@ export const WORDS: Readonly<Record<string, (data: Data, message: string) => str
   "awaiting-abandoned": awaitingAbandoned,
   preempting,
   "preemption-abandoned": preemptionAbandoned,
-  "put-back": ({ preemptor }) => (typeof preemptor === "string"
-    ? t`put back for ${preemptor}: it starts from the beginning in its turn; no retry is spent`
-    : null),
+  "put-back": putBack,
   requeued,
   "stop-requested": stopRequested,
   unreachable: ({ node, elsewhere }) => {
@@ -172,20 +171,6 @@ function awaitingAbandoned({ numbers, late, why, allowed_s: allowed, spared_s: s
   return t`no devices are freed by ${{ jobs: jobs(numbers) }}, for ${{ late: jobs(late) }} brought no verified checkpoint within ${{ allowed: String(allowed) }} s: this job waits on, and the late ones are not asked again for ${{ spared: String(spared) }} s`;
 }
 
-function preemptionAbandoned({ preemptor, leaves, why, allowed_s: allowed }: Data): string | null {
-  if (typeof preemptor !== "string") return null;
-  const told = notPreempted(preemptor, why, allowed);
-  return leaves === true ? t`is preempted for nobody: ${told}` : t`keeps its devices: ${told}`;
-}
-
-function notPreempted(preemptor: string, why: unknown, allowed: unknown): string {
-  if (why === "gone") return t`${preemptor} no longer waits`;
-  if (why === "moved") return t`${preemptor} would not start there any more`;
-  return typeof allowed === "number"
-    ? t`no checkpoint was verified within ${allowed} s: ${preemptor} does not get them, nor does anybody soon`
-    : t`another job cannot be preempted for ${preemptor}`;
-}
-
 function assigned({ places, share }: Data): string | null {
   if (!Array.isArray(places)) return null;
   const devices = list((places as { node: string; unit: string; indexes: string }[]).map(({ node, unit, indexes }) => {
@@ -206,13 +191,6 @@ function checkpoint({ step: at, done, size }: Data): string | null {
   if (done === "written") return t`checkpoint of step ${step} written`;
   if (done === "stored") return t`checkpoint of step ${step} stored (${{ size: String(size) }})`;
   return done === "deleted" ? t`checkpoint of step ${step} deleted` : null;
-}
-
-function preempting({ preemptor, checkpoint: saves }: Data): string | null {
-  if (typeof preemptor !== "string") return null;
-  return saves === true
-    ? t`is to be preempted for ${preemptor}: asked to write a checkpoint first`
-    : t`is to be preempted for ${preemptor}: can be stopped without a checkpoint, since it may start over`;
 }
 
 function requeued(data: Data): string | null {
@@ -272,19 +250,21 @@ function failed(data: Data): string | null {
 
 /** Preempted for another job, or stopped as its node is draining. */
 function preempted(data: Data): string | null {
-  const { stop, preemptor, saved, at_step: told, resumes } = data;
-  const lost = loss(data);
+  const { stop, saved, at_step: told, resumes } = data;
+  const [preemptor, lost] = [preemptorOf(data), loss(data)];
   if (stop === undefined || (typeof saved !== "number" && told !== "" && lost === null)) return null;
   const cause = stop === "drain"
     ? t`stopped because its node is draining`
-    : typeof preemptor === "string" && preemptor !== "" ? t`preempted for ${preemptor}` : t`preempted`;
+    : preemptor === null ? t`preempted` : t`preempted for ${preemptor}`;
   const saving = typeof saved === "number" ? t`${cause} after a checkpoint at step ${saved}` : cause;
   const kept = lost === null ? saving : t`${cause}; nothing was saved, because ${lost}`;
   return typeof resumes === "number" ? t`${kept}; resumes from step ${resumes}` : kept;
 }
 
-function stopRequested({ reason, detail }: Data): string | null {
+function stopRequested(data: Data): string | null {
+  const { reason, detail } = data;
   if (typeof reason !== "string") return null;
+  if (reason === "preempt") return preemptionRequested(data);
   const cause = CAUSES[reason];
   if (cause === undefined) return null;
   const plain = reason === "cancel" || reason === "drain" || typeof detail !== "string";

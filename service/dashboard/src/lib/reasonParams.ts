@@ -51,6 +51,7 @@ export interface Params extends Jobs, Advice, Lacking {
   refusal: string;
   restartable: boolean;
   said: string;
+  preemptor_params: unknown;
   saving: Jobs;
   scripts: boolean;
   shared: boolean;

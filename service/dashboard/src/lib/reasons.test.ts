@@ -80,4 +80,6 @@ it("tells of secrets, pauses and preemptors", () => {
     .toBe("the queue is paused by ada since noon: a fan");
   expect(words("giving-way", { ...ALICE, said: "it" })).toBe("saves its work, to be preempted for job 3 (alice)");
   expect(words("giving-way", { jobs: [], more: 0, said: "reservation demo" })).toContain("for reservation demo");
+  const demo = { jobs: [], more: 0, said: "as the service says", preemptor_params: { name: "demo", maintenance: false } };
+  expect(words("giving-way", demo)).toContain("for reservation demo");
 });

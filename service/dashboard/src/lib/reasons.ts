@@ -8,6 +8,7 @@ import { eventWords } from "./events";
 import { list } from "./format";
 import { clauses, jobsOf } from "./jobWords";
 import { neverFits, outdated, refused, sortOf, unusableSlots, withoutGpus, withoutSecrets } from "./lacks";
+import { preemptorOf } from "./preemptions";
 import type { Params } from "./reasonParams";
 
 /** Parameters of which some are told only where they are known. */
@@ -169,7 +170,8 @@ function queuePaused({ user, since, said }: Params): string {
 }
 
 function givingWay(params: Params): string {
-  const preemptor = params.jobs.length > 0 ? jobsOf(params) : params.said;
+  const told = { preemptor: params.said, preemptor_params: params.preemptor_params };
+  const preemptor = params.jobs.length > 0 ? jobsOf(params) : preemptorOf(told) ?? params.said;
   return t`saves its work, to be preempted for ${preemptor}`;
 }
 

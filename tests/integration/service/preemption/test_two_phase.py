@@ -140,6 +140,11 @@ def test_a_checkpoint_first_then_the_stop_then_the_preemptor(yard: Yard) -> None
         "preempted for job 2 (ada), urgent: its checkpoint of step 341 is verified",
         "preempted for job 2 (ada), urgent after a checkpoint at step 345; resumes from step 345",
     ]
+    for kind in ("preempting", "stop-requested", "requeued"):
+        found = box.told(yard.db, job, kind)
+        assert found["preemptor"] == "job 2 (ada), urgent"
+        assert found["preemptor_params"] == {"number": 2, "user": "ada", "priority": "urgent"}
+    assert box.told(yard.db, job, "stop-requested")["step"] == 341
 
 
 def test_it_resumes_where_it_was(yard: Yard) -> None:
@@ -382,6 +387,9 @@ def test_what_is_kept_for_a_wide_job_is_left_again_after_the_trial(yard: Yard) -
     assert yard.order_of(attempt) is Action.STOP
     told = dict(box.events(yard.db, job))["put-back"]
     assert told.startswith("put back for job 3 (ada), high, for which its devices are kept: ")
+    for kind in ("put-back", "stop-requested"):
+        params = box.told(yard.db, job, kind)["preemptor_params"]
+        assert params == {"number": 3, "user": "ada", "priority": "high", "kept": True}
     box.finish(yard.db, attempt, signal=15, stop=StopReason.PREEMPT, terminated=True, ended_us=yard.now)
     assert yard.run() == 0
     assert box.job_row(yard.db, job).state == JobState.QUEUED
@@ -547,3 +555,4 @@ def test_a_reservation_has_jobs_give_way_each_by_itself(yard: Yard) -> None:
     events = dict(box.events(yard.db, one[0]))
     assert "reservation demo, for which its devices are reserved: asked" in events["preempting"]
     assert "reservation demo" in events["stop-requested"]
+    assert box.told(yard.db, one[0], "preempting")["preemptor_params"] == {"name": "demo", "maintenance": False}

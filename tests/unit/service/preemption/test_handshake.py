@@ -16,7 +16,13 @@ HOUR = 3_600_000_000
 def victim(job: str = "job-1", **changes: Any) -> PreemptionVictim:
     values: dict[str, Any] = {"saved_step": 20, "runs": True}
     asked = PendingPreemption(
-        preemptor="job-9", words="job 9 (ana), urgent", asked_us=0, deadline_us=DEADLINE, serial=1, after=10
+        preemptor="job-9",
+        words="job 9 (ana), urgent",
+        params={"number": 9},
+        asked_us=0,
+        deadline_us=DEADLINE,
+        serial=1,
+        after=10,
     )
     return PreemptionVictim(job=job, attempt=f"att-{job}", pending=changes.pop("asked", asked), **(values | changes))
 
@@ -52,6 +58,7 @@ def test_one_that_is_late_lets_all_keep_their_devices() -> None:
     assert "within 300 s" in verdict.told_to(late)
     assert verdict.data_for(late) == {
         "preemptor": "job 9 (ana), urgent",
+        "preemptor_params": {"number": 9},
         "leaves": False,
         "why": None,
         "allowed_s": 300,
