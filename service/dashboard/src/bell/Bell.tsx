@@ -23,12 +23,14 @@ export default function Bell({ user }: { user: string }) {
   useSystemNotifications(all);
   const shown = (all ?? NONE).slice(0, SHOWN);
   const [read, setRead] = useRead(user);
-  const [opened, setOpened] = useState<ReadonlySet<string> | null>(null);
-  const unread = shown.filter(({ id }) => !read.has(id));
-  const count = unread.length;
+  /** Those that were unread when the list was opened; null while it is closed. */
+  const [opened, setOpened] = useState<readonly string[] | null>(null);
+  const unread = shown.map(({ id }) => id).filter((id) => !read.has(id));
+  // What comes while the list is open is seen there, and read with it.
+  const count = opened === null ? unread.length : 0;
   const open = (wanted: boolean) => {
-    setOpened(wanted ? new Set(unread.map(({ id }) => id)) : null);
-    if (wanted && count > 0) setRead([...unread.map(({ id }) => id), ...read].slice(0, REMEMBERED));
+    setOpened(wanted ? unread : null);
+    if (unread.length > 0) setRead([...unread, ...read].slice(0, REMEMBERED));
   };
   return (
     <Popover.Root open={opened !== null} onOpenChange={open}>
@@ -44,7 +46,7 @@ export default function Bell({ user }: { user: string }) {
       </Popover.Trigger>
       <Popover.Portal>
         <Popover.Content className="popover bell-panel" align="end" sideOffset={6} collisionPadding={8} aria-label={t`Notifications`}>
-          <NotificationList items={shown} unread={opened ?? new Set()} onOpen={() => open(false)} />
+          <NotificationList items={shown} unread={new Set([...opened ?? [], ...unread])} onOpen={() => open(false)} />
           <SystemChoice />
         </Popover.Content>
       </Popover.Portal>
