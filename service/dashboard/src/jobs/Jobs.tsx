@@ -5,7 +5,7 @@ import { useMemo, useRef, useState } from "react";
 import { useSettings } from "../api/session";
 import { useCounts, useFacets } from "../api/table";
 import type { Facet } from "../api/types";
-import { columnsOf, rememberColumns, rememberedColumns } from "../lib/columns";
+import { type Column, columnsOf, rememberColumns, rememberedColumns, toggled } from "../lib/columns";
 import { type JobFilters, type Key, parseQuery, tabOf, withTerm } from "../lib/jobQuery";
 import { type Order, orderOf } from "../lib/orders";
 import { maySubmitAnywhere } from "../lib/rights";
@@ -21,6 +21,8 @@ import { StateTabs } from "./StateTabs";
 
 const TableTools = later(() => import("./TableTools"), "TableTools");
 const Views = later(() => import("./Views"), "Views");
+
+type Part = Partial<Record<keyof JobsSearch, string | undefined>>;
 
 /** All jobs, as the address asks for them. */
 export function Jobs() {
@@ -39,14 +41,27 @@ export function Jobs() {
   );
   const box = useRef<SearchHandle>(null);
   const typed = () => box.current?.typed() ?? text;
-  const set = (part: Partial<Record<keyof JobsSearch, string | undefined>>) => {
+  const changeBy = (partOf: (before: JobsSearch) => Part) => {
     const q = typed();
-    void change((before) => Object.fromEntries(Object.entries({ ...before, q, ...part }).filter(([, value]) => value)));
+    void change((before) => (
+      Object.fromEntries(Object.entries({ ...before, q, ...partOf(before) }).filter(([, value]) => value))
+    ));
   };
+  const set = (part: Part) => changeBy(() => part);
+  // From the address as it is by then: another column may have been changed before this one was drawn.
+  const toggleColumn = (column: Column) => changeBy((before) => {
+    const next = toggled(columnsNow(before.columns), column).join(",");
+    rememberColumns(next);
+    return { columns: next };
+  });
   const filter = (key: Key, value: string | null) => box.current?.replace(withTerm(typed(), key, value));
   const columns = columnsNow(search.columns);
   const order = orderOf(search.order);
   const setOrder = (next: Order) => set({ order: next === "newest" ? undefined : next });
+  const open = (view: JobsSearch) => {
+    box.current?.show(view.q ?? "");
+    void navigate({ search: view });
+  };
   return (
     <section aria-labelledby="jobs-heading">
       <div className="jobs-head">
@@ -65,12 +80,9 @@ export function Jobs() {
           metrics={metrics}
           onBy={(by) => set({ by })}
           onOrder={setOrder}
-          onColumns={(next) => {
-            rememberColumns(next.join(","));
-            set({ columns: next.join(",") });
-          }}
+          onColumn={toggleColumn}
         />
-        <Views user={user} search={search} onOpen={(view) => void navigate({ search: view })} />
+        <Views user={user} search={search} onOpen={open} />
       </div>
       <Notice error={counts.error ?? facets.error} />
       {sections?.length === 0 && <Nothing searched={text !== ""} onClear={() => box.current?.replace("")} />}

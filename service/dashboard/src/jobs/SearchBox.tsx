@@ -11,6 +11,8 @@ import { type Suggestion, suggestions } from "../lib/jobQuery";
 export interface SearchHandle {
   /** What stands in the field, also where the address does not have it yet. */
   typed: () => string;
+  /** Put other words into the field, for which the address is changed by whoever calls. */
+  show: (text: string) => void;
   /** Put other words into the field, and search for them at once. */
   replace: (text: string) => void;
 }
@@ -60,6 +62,7 @@ export function SearchBox({ ref, value, metrics, complaints, onChange }: Props) 
   }, [text, value]);
   useImperativeHandle(ref, () => ({
     typed: () => text.trim(),
+    show: setText,
     replace: (words) => {
       setText(words);
       send(words);

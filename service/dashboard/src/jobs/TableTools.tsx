@@ -2,7 +2,7 @@ import { t } from "@lingui/core/macro";
 import { Trans } from "@lingui/react/macro";
 import * as Menu from "@radix-ui/react-dropdown-menu";
 
-import { type Column, COLUMNS, DEFAULT } from "../lib/columns";
+import { type Column, COLUMNS } from "../lib/columns";
 import { METRIC_ORDERS, metricOf, type Order, orderOf, ORDERS } from "../lib/orders";
 import { type Grouping, GROUPINGS } from "../lib/search";
 import { useResource } from "../ui/useResource";
@@ -18,18 +18,14 @@ interface Props {
   metrics: readonly string[];
   onBy: (by: Grouping | undefined) => void;
   onOrder: (order: Order) => void;
-  onColumns: (columns: readonly Column[]) => void;
+  onColumn: (column: Column) => void;
 }
 
 /** What the list is grouped by, its order, and its columns. */
-export function TableTools({ by, order, columns, metrics, onBy, onOrder, onColumns }: Props) {
+export function TableTools({ by, order, columns, metrics, onBy, onOrder, onColumn }: Props) {
   const named = metricOf(order);
   const names = named === null || metrics.includes(named) ? metrics : [...metrics, named];
   const { many } = useResource();
-  const toggle = (key: Column) => {
-    const next = COLUMNS.map((one) => one.key).filter((one) => (one === key) !== columns.includes(one));
-    onColumns(next.length === 0 ? DEFAULT : next);
-  };
   return (
     <>
       <label className="tool">
@@ -59,7 +55,7 @@ export function TableTools({ by, order, columns, metrics, onBy, onOrder, onColum
                 key={key}
                 className="menu-item"
                 checked={columns.includes(key)}
-                onCheckedChange={() => toggle(key)}
+                onCheckedChange={() => onColumn(key)}
                 onSelect={(event) => event.preventDefault()}
               >
                 <span className="menu-mark"><Menu.ItemIndicator>✓</Menu.ItemIndicator></span>

@@ -27,6 +27,12 @@ export function columnsOf(text: string | null | undefined): readonly Column[] {
   return COLUMNS.map(({ key }) => key).filter((key) => named.includes(key));
 }
 
+/** The columns with one more, or without it; the defaults where none is left. */
+export function toggled(columns: readonly Column[], column: Column): readonly Column[] {
+  const next = COLUMNS.map(({ key }) => key).filter((key) => (key === column) !== columns.includes(key));
+  return next.length === 0 ? DEFAULT : next;
+}
+
 const KEY = "torchyard-jobs-columns";
 
 export function rememberedColumns(): string | null {
