@@ -15,6 +15,24 @@ from tests.support.scripted import Agent
 pytestmark = pytest.mark.browser
 Submit = Callable[..., dict[str, Any]]
 COMMAND = ["train.py", "--lr", "{lr}"]
+#: Begin to draw along an axis as soon as the address is changed, and note whether that brush ever goes.
+DRAW_NEXT = """strip => {
+    const replace = history.replaceState;
+    strip.point = (type, part) => {
+        const { left, top, width, height } = strip.getBoundingClientRect();
+        const at = { clientX: left + width / 2, clientY: top + (1 - part) * height };
+        strip.dispatchEvent(new PointerEvent(type, { bubbles: true, pointerId: 1, button: 0, ...at }));
+    };
+    strip.gone = 0;
+    const went = ({ removedNodes }) => [...removedNodes].some(node => node.matches?.(".parallel-brush"));
+    new MutationObserver(changes => { strip.gone += changes.filter(went).length; }).observe(strip, { childList: true });
+    history.replaceState = function (...change) {
+        history.replaceState = replace;
+        replace.apply(this, change);
+        strip.point("pointerdown", 0.4);
+        strip.point("pointermove", 1);
+    };
+}"""
 
 
 def test_a_sweep_is_one_row_that_opens_to_its_trials(
@@ -73,10 +91,16 @@ def test_brushes_select_in_every_view_and_stay_in_the_address(page: Page, submit
     expect(status).to_have_text("6 trials")
     expect(page.locator(".trial-key")).to_contain_text("1 failed")
     expect(page.locator(".trial-key")).to_contain_text("1 without val/accuracy")
+    # A brush that is drawn before the address has the last one stays.
+    accuracy_axis = page.locator("[data-axis='metric:val/accuracy']")
+    accuracy_axis.evaluate(DRAW_NEXT)
     brush(page, "parameter:lr", 0.15, 1)
-    expect(status).to_have_text("5 of 6 trials selected")
-    brush(page, "metric:val/accuracy", 0.4, 1)
+    page.wait_for_url(re.compile("brush=.*lr"))
     expect(status).to_have_text("3 of 6 trials selected")
+    accuracy_axis.evaluate("strip => strip.point('pointerup', 1)")
+    page.wait_for_url(re.compile("brush=.*accuracy"))
+    expect(status).to_have_text("3 of 6 trials selected")
+    assert accuracy_axis.evaluate("strip => strip.gone") == 0
     expect(trials.locator("td:first-child")).to_have_text(["2", "5", "3"])
     expect(page.locator(".scatter .dot[data-out]")).to_have_count(3)
     curves = page.get_by_role("region", name="Curves of the selected trials")
