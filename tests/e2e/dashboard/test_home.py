@@ -102,7 +102,7 @@ def test_mine_and_what_needs_attention(page: Page, submit: Submit, node: Agent) 
 def test_a_run_that_hangs_idle_and_a_broken_silent_full_node_are_marked(
     page: Page, submit: Submit, node: Agent, live_service: Live
 ) -> None:
-    submit(name="stuck")
+    submit(name="stuck", resources={"gpus": 4})
     stuck = node.start()
     ctx = live_service.context
     now = ctx.now_us()
@@ -126,10 +126,18 @@ def test_a_run_that_hangs_idle_and_a_broken_silent_full_node_are_marked(
     expect(unusable).not_to_contain_text(re.compile("UTC|`"))
     expect(unusable).to_have_css("background-image", re.compile("repeating-linear-gradient"))
     expect(page.get_by_role("list", name="People")).to_contain_text("quarantine, unreachable")
+    page.get_by_role("link", name="The box").click()
+    expect(page.locator(".machine")).not_to_have_attribute("data-stale", "true")
+    broken = page.locator(".device[data-status=unusable]")
+    expect(broken).to_contain_text("Xid 79")
+    expect(broken.get_by_role("link")).to_contain_text("stuck")  # what is on it is told all the same
     with ctx.db.write() as tx:
         tx.execute(update(Node).values(unreachable=True))
         tx.execute(update(Device).values(unusable=None))
     page.reload()
+    # What was measured before a node fell silent is not shown as of now.
+    expect(page.locator(".machine[data-stale=true], .gauges[data-stale=true]")).to_have_count(5)
+    page.goto("/")
     expect(attention.locator("[data-kind=node-silent]")).to_contain_text("is silent")
     silent = page.locator('.lane-closed[data-kind="unreachable"]')
     expect(silent).to_have_count(4)

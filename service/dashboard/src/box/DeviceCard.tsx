@@ -18,10 +18,12 @@ interface Props {
   /** All devices of the node. */
   all: readonly NodeDevice[];
   telemetry: readonly Series[];
+  /** What was measured is old: its node is not heard. */
+  stale: boolean;
 }
 
 /** A siding of the yard: the device's track, and the job that stands on it. */
-export function DeviceCard({ device, all, telemetry }: Props) {
+export function DeviceCard({ device, all, telemetry, stale }: Props) {
   const status = device.unusable !== null ? "unusable" : device.job !== null ? "held" : "free";
   return (
     <li className="device" data-status={status}>
@@ -30,22 +32,27 @@ export function DeviceCard({ device, all, telemetry }: Props) {
         <span>{device.kind === "gpu" ? "GPU" : t`slot`}</span>
       </div>
       <div className="siding">
-        <Holders device={device} />
+        <Status device={device} />
+        {device.holders.length > 0 && <Holders device={device} />}
         <div className="siding-rail" aria-hidden="true" />
         <span className="device-name">{[device.kind === "gpu" ? device.name : t`CPU slot`, ...nearness(device, all)].join(" · ")}</span>
       </div>
-      {device.kind === "gpu" && device.unusable === null && <Gauges device={device} telemetry={telemetry} />}
+      {device.kind === "gpu" && device.unusable === null && <Gauges device={device} telemetry={telemetry} stale={stale} />}
     </li>
   );
 }
 
-function Holders({ device }: { device: NodeDevice }) {
+/** Why it is out of use, whoever still holds it, or that it is free. */
+function Status({ device }: { device: NodeDevice }) {
   const now = useNow(30_000);
   if (device.unusable !== null) {
     const why = findingWords(device.finding, device.unusable);
     return <p className="siding-words danger-words"><Message text={why} now={now} /></p>;
   }
-  if (device.holders.length === 0) return <p className="siding-words faint"><Trans>free</Trans></p>;
+  return device.holders.length === 0 ? <p className="siding-words faint"><Trans>free</Trans></p> : null;
+}
+
+function Holders({ device }: { device: NodeDevice }) {
   return (
     <div className="cars">
       {device.holders.map((holder) => (
@@ -72,13 +79,13 @@ function Car({ holder }: { holder: NodeDevice["holders"][number] }) {
   );
 }
 
-function Gauges({ device, telemetry }: { device: NodeDevice; telemetry: readonly Series[] }) {
+function Gauges({ device, telemetry, stale }: Omit<Props, "all">) {
   const { index, utilization, memory, memory_used: used } = device;
   const total = bytes(memory);
   const held = used === null ? null : bytes(used);
   const series = (what: string) => lastValues(telemetry, `gpu.${index}.${what}`, SPARK_SAMPLES);
   return (
-    <div className="gauges">
+    <div className="gauges" data-stale={stale || undefined}>
       <Meter
         label={t`Load`}
         share={utilization === null ? null : utilization / 100}

@@ -30,6 +30,7 @@ export function NodePanel({ node, admin }: { node: Node; admin: boolean }) {
   const { name, cpus } = node;
   const [total, disk] = [bytes(node.memory), bytes(node.disk_free)];
   const held = memory === undefined ? null : bytes(memory);
+  const stale = node.state === "unreachable";
   return (
     <section className="panel node" data-state={node.state} aria-label={t`Node ${name}`}>
       <header className="panel-head">
@@ -39,7 +40,7 @@ export function NodePanel({ node, admin }: { node: Node; admin: boolean }) {
         {admin && <DrainTools node={node} />}
       </header>
       <Words node={node} />
-      <div className="machine">
+      <div className="machine" data-stale={stale || undefined}>
         <Meter
           label={plural(cpus, { one: "# core", other: "# cores" })}
           share={cpu === undefined ? null : cpu / 100}
@@ -56,7 +57,7 @@ export function NodePanel({ node, admin }: { node: Node; admin: boolean }) {
       </div>
       <ol className="devices">
         {node.devices.map((device) => (
-          <DeviceCard key={device.uuid} device={device} all={node.devices} telemetry={telemetry} />
+          <DeviceCard key={device.uuid} device={device} all={node.devices} telemetry={telemetry} stale={stale} />
         ))}
       </ol>
     </section>
