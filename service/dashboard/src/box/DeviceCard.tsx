@@ -5,6 +5,7 @@ import { Link } from "@tanstack/react-router";
 import type { NodeDevice, Series } from "../api/types";
 import { findingWords } from "../lib/findings";
 import { bytes } from "../lib/format";
+import { shownName } from "../lib/jobWords";
 import { nearness } from "../lib/nearness";
 import { lastValues } from "../lib/telemetry";
 import { Message } from "../ui/Message";
@@ -72,7 +73,7 @@ function Car({ holder }: { holder: NodeDevice["holders"][number] }) {
   return (
     <>
       <span className="car-number">{holder.job_number}</span>
-      <span className="car-name">{holder.job_name}</span>
+      <span className="car-name">{shownName(holder.job_name, holder.readable)}</span>
       {holder.share !== null && <span className="car-share">{bytes(holder.share)}</span>}
       <span className="car-user">{holder.user}</span>
     </>

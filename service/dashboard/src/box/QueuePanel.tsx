@@ -6,6 +6,7 @@ import { useState } from "react";
 import { useQueue } from "../api/box";
 import type { QueueEntry } from "../api/types";
 import { sentence, UNKNOWN } from "../lib/format";
+import { shownName } from "../lib/jobWords";
 import { priorityLabel } from "../lib/priorities";
 import { reasonWords } from "../lib/reasons";
 import { counted } from "../lib/resources";
@@ -39,7 +40,7 @@ export function QueuePanel() {
             <div>
               {entry.readable
                 ? <Link to="/jobs/$jobId" params={{ jobId: String(entry.number) }}>{entry.number} {entry.name}</Link>
-                : `${entry.number} ${entry.name}`}
+                : `${entry.number} ${shownName(entry.name, false)}`}
               <span className="faint"> {entry.user} · {counted(entry.gpus, resource)}
                 {entry.priority !== "normal" && ` · ${priorityLabel(entry.priority)}`}
               </span>

@@ -5,6 +5,7 @@ import { Link } from "@tanstack/react-router";
 import { useAttention } from "../api/box";
 import type { Attention as Item } from "../api/types";
 import { attentionWords } from "../lib/attention";
+import { shownName } from "../lib/jobWords";
 import { age, secondsBetween } from "../lib/time";
 import { Message } from "../ui/Message";
 import { Notice } from "../ui/Notice";
@@ -62,7 +63,7 @@ const keyOf = ({ kind, node, job, params, message }: Item) => (
 
 function Subject({ item }: { item: Item }) {
   if (item.job == null) return <Link to="/box">{item.node}</Link>;
-  const words = `${item.job} ${item.name ?? ""}`;
+  const words = `${item.job} ${shownName(item.name, item.readable)}`;
   return (
     <>
       {item.readable ? <Link to="/jobs/$jobId" params={{ jobId: String(item.job) }}>{words}</Link> : <span>{words}</span>}

@@ -3,6 +3,7 @@ import { t } from "@lingui/core/macro";
 import type { Outage } from "../api/types";
 import { NODE_STATES } from "../box/words";
 import { findingWords, outageWords } from "../lib/findings";
+import { shownName } from "../lib/jobWords";
 import type { Bar, Closed } from "../lib/lanes";
 import { STATE_LABELS } from "../lib/states";
 import { duration, hour, pieces, secondsBetween } from "../lib/time";
@@ -28,7 +29,7 @@ export function told({ job, kind, state, attempt, startsAt, endsAt, count }: Bar
   const when = (iso: string | null | undefined) => (iso == null ? UNKNOWN : hour(iso, now));
   const [start, end, late] = [when(startsAt), when(job.expected_end_at), when(job.expected_end_p90_at)];
   if (count > 1) return [t`${count} short runs`, job.user, `${start}–${when(endsAt)}`];
-  const who = [`${job.number} ${job.name}`, job.user];
+  const who = [`${job.number} ${shownName(job.name, job.readable)}`, job.user];
   const ends = job.expected_end_at == null ? [] : [kind === "expected" ? t`ends about ${end}` : t`ends about ${end}, by ${late} in nine cases of ten`];
   if (kind === "expected") return [...who, toldStart(start, when(job.expected_start_p90_at)), ...ends];
   const ran = startsAt === null ? "" : ` · ${duration(secondsBetween(startsAt, endsAt, now))}`;

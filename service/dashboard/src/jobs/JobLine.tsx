@@ -10,6 +10,7 @@ import type { Key } from "../lib/jobQuery";
 import { priorityLabel } from "../lib/priorities";
 import type { Section } from "../lib/sections";
 import { age, duration, secondsBetween } from "../lib/time";
+import { placeOf } from "../lib/waiting";
 import { StateChip } from "../ui/StateChip";
 import { Time } from "../ui/Time";
 import { Track } from "../ui/Track";
@@ -66,7 +67,7 @@ const CELLS: Record<Column, Cell> = {
   state: (job) => (
     <>
       <StateChip state={job.state} held={job.held} blocked={job.blocked} />
-      {job.place != null && <span className="place" title={t`Place in the queue`}>{job.place}</span>}
+      {placeOf(job) !== null && <span className="place" title={t`Place in the queue`}>{placeOf(job)}</span>}
     </>
   ),
   user: ({ user }, _, onFilter) => (

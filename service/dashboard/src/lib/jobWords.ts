@@ -3,6 +3,11 @@ import { t } from "@lingui/core/macro";
 import { list } from "./format";
 import type { Jobs } from "./reasonParams";
 
+/** A job's name, or that it is not for the viewer. */
+export function shownName(name: string | null | undefined, readable: boolean): string {
+  return readable ? name ?? "" : t`(not shown)`;
+}
+
 /** Jobs by number and owner, in words. */
 export function jobsOf({ jobs, more }: Jobs): string {
   if (jobs.length === 0) return t`other jobs`;

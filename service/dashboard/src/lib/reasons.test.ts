@@ -26,7 +26,7 @@ it("tells what a node lacks, who has it and what comes of that", () => {
   expect(words("gpus", params)).toBe("node vm has 1 GPUs free and the job needs 2; the rest is held by job 3 (alice)");
   expect(words("gpus", { ...params, type: "H100", memory: "40GiB", preempted: true, more: 2, unit: "gpu", unusable: [{ index: 1, said: "hot" }] })).toBe(
     "node vm has 1 GPUs (H100, at least 40GiB) free and the job needs 2; the rest is held by job 3 (alice) and 2 more; " +
-    "others are preempted for it; GPU 1 cannot be used (hot)",
+    "others will be preempted for it; GPU 1 cannot be used (hot)",
   );
 });
 

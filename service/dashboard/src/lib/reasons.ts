@@ -188,7 +188,7 @@ function short(lack: string, params: Params): string {
   return clauses(
     lack,
     t`the rest is held by ${{ jobs: jobsOf(params) }}`,
-    params.preempted && t`others are preempted for it`,
+    params.preempted && t`others will be preempted for it`,
     params.pinned && t`this job is not preemptible itself (preemptible: false), so it gets no time slices`,
     params.unusable.length > 0 && unusableSlots(params.unit, params.unusable),
   );
