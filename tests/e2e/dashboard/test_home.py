@@ -199,6 +199,8 @@ def test_below_each_lane_is_how_busy_its_device_was(page: Page, node: Agent) -> 
     first = re.match(r"M([\d.]+) 100.*?H([\d.]+)", busy.get_attribute("d") or "")
     assert first is not None
     middle = (float(first[1]) + float(first[2])) / 200  # the newest part may be too narrow to be met
+    for words in ("Your jobs stand here", "Nothing. Runs that hang"):  # once read, they move the lanes below them
+        expect(page.get_by_text(words)).to_be_visible()
     strip.hover(position={"x": strip.evaluate("strip => strip.getBoundingClientRect().width") * middle, "y": 4})
     expect(page.locator(".lane-tip")).to_contain_text("GPU busy 87 %")
 
