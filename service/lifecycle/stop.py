@@ -37,11 +37,11 @@ def request_stop(
     actor: str | None,
     now: int,
     words: str | None = None,
-    made_of: Mapping[str, Any] | None = None,
+    data: Mapping[str, Any] | None = None,
 ) -> JobState:
     """Ask a job to stop; return the state it is in now.
 
-    `words` say more than the reason alone, and the event holds what they are made of.
+    `words` say more than the reason alone; `data` are added to those of the event.
 
     What has not been claimed ends (or goes back to the queue) at once; what may be running is told so with the node's
     next orders. A stronger reason replaces a weaker one; asking again changes nothing. `Conflict` if the job is over
@@ -56,7 +56,7 @@ def request_stop(
         kind="stop-requested",
         message=why,
         actor=actor,
-        data={**(made_of or {}), **StopRequest(reason=reason, detail=why).model_dump(mode="json")},
+        data={**(data or {}), **StopRequest(reason=reason, detail=why).model_dump(mode="json")},
     )
     match state:
         case JobState.QUEUED:

@@ -264,7 +264,8 @@ function preempted(data: Data): string | null {
 function stopRequested(data: Data): string | null {
   const { reason, detail } = data;
   if (typeof reason !== "string") return null;
-  if (reason === "preempt") return preemptionRequested(data);
+  const told = reason === "preempt" ? preemptionRequested(data) : null;
+  if (told !== null) return told;
   const cause = CAUSES[reason];
   if (cause === undefined) return null;
   const plain = reason === "cancel" || reason === "drain" || typeof detail !== "string";

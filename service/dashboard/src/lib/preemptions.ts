@@ -52,11 +52,11 @@ function notPreempted(preemptor: string, why: unknown, allowed: unknown): string
     : t`another job cannot be preempted for ${preemptor}`;
 }
 
-/** Of an older event there are the service's words alone. */
-export function preemptionRequested(data: Data): string {
-  const { detail, put_back: back, step } = data;
-  const [cause, preemptor] = [t`it was preempted`, preemptorOf(data)];
-  if (preemptor === null) return typeof detail === "string" ? t`${cause} (${detail})` : cause;
+/** Null for an older event, of which there are the service's words alone. */
+export function preemptionRequested(data: Data): string | null {
+  const { put_back: back, step } = data;
+  const preemptor = preemptorOf(data);
+  if (preemptor === null) return null;
   if (back === true) return t`it was put back for ${preemptor}`;
   return typeof step === "number"
     ? t`it was preempted for ${preemptor}: its checkpoint of step ${step} is verified`
