@@ -61,6 +61,7 @@ class FailureCause(StrEnum):
     LOST_RANK = "lost-rank"
     OWN_PROCESSES = "own-processes"
     NO_STORE = "no-store"
+    NO_RANKS = "no-ranks"
     NO_TORCH = "no-torch"
     SINGLE_SAMPLE = "single-sample"
     DRIVER_MISMATCH = "driver-mismatch"

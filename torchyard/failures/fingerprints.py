@@ -17,6 +17,7 @@ MEMORY_LIMIT: Final = "memory-limit"
 MISSING_MODULE: Final = "missing-module"
 NCCL_TIMEOUT: Final = "nccl-timeout"
 NODE_MEMORY: Final = "node-memory"
+NO_RANKS: Final = "no-ranks"
 NO_STORE: Final = "no-store"
 NO_TORCH: Final = "no-torch"
 OUT_OF_MEMORY: Final = "out-of-memory"
@@ -196,6 +197,15 @@ FINGERPRINTS: tuple[Fingerprint, ...] = (
         blame=Blame.JOB,
         advice="the ranks look for one another at an address that nobody has opened: leave MASTER_ADDR and MASTER_PORT "
         "as torchrun has set them (`init_method='env://'`)",
+    ),
+    Fingerprint(
+        name=NO_RANKS,
+        blame=Blame.JOB,
+        pattern=_error(
+            r"Error initializing torch\.distributed using env:// rendezvous: environment variable \w+ expected"
+        ),
+        advice="the script joins a process group, and its command has started no ranks: give the script itself "
+        "(`yard run --gpus 2 -- python train.py`), which then runs under torchrun, or have the command start torchrun",
     ),
     Fingerprint(
         name=NO_TORCH,

@@ -31,6 +31,15 @@ _OF_CHILD: Final = re.compile(
 )
 #: An exception by which torch.distributed tells that ranks cannot meet.
 _DISTRIBUTED: Final = re.compile(r"torch\.distributed\.Dist\w*Error\b")
+#: Exceptions by which a launcher tells that what it had started has failed: `torchrun` in a script of the user's, and
+#: `accelerate launch`.
+_OF_LAUNCHER: Final = re.compile(
+    r"torch\.distributed\.elastic\.multiprocessing\.errors\.ChildFailedError:|subprocess\.CalledProcessError: "
+)
+#: The rank, and how it ended, that torchrun names as the first that failed.
+_ROOT_CAUSE: Final = re.compile(
+    r"^Root Cause .*\n(?:.*\n){1,8}? *rank +: (\d+) .*\n *exitcode +: (-?\d+)", re.MULTILINE
+)
 _CHAINED: Final = (
     "During handling of the above exception, another exception occurred:",
     "The above exception was the direct cause of the following exception:",
@@ -118,8 +127,11 @@ def log_of_failure(result: wire.Result, folder: Path, first_rank: int = 0) -> st
 
 
 def extract(text: str) -> str:
-    """The last traceback of a log with those it is chained to, else the last lines; at most `MAX_TRACEBACK` bytes."""
-    lines = _lines(text)
+    """The last traceback of a log with those it is chained to, else the last lines; at most `MAX_TRACEBACK` bytes.
+
+    A launcher's own comes last and gives no reason: it is that of the process which has failed.
+    """
+    lines = _of_failed_process(_lines(text))
     block = [_plain(line) for line in lines[_last_traceback(lines)]] or _last_lines(lines)
     return "\n".join(block).encode()[-MAX_TRACEBACK:].decode(errors="ignore")
 
@@ -128,7 +140,7 @@ def recognise(text: str) -> recognition.RecognisedFailure | None:
     """The failure that a log ends with: by what was said after its last traceback (as NCCL's watchdog does, from C++),
     else by that. What an earlier traceback says was mended by the job itself.
     """
-    lines = [_plain(line) for line in _lines(text)]
+    lines = [_plain(line) for line in _of_failed_process(_lines(text))]
     block = _last_traceback(lines)
     after = lines[block.stop :][-LAST_SEARCHED:]
     return recognition.recognise("\n".join(after)) or recognition.recognise("\n".join(lines[block]))
@@ -142,6 +154,26 @@ def clean(text: str) -> str:
     """Without terminal sequences and other control characters (NUL is refused by PostgreSQL)."""
     text = _ANSI.sub("", text)
     return "".join(character for character in text if character in "\n\t\r" or character >= " ")
+
+
+def _of_failed_process(lines: list[str]) -> list[str]:
+    """Return the lines without a launcher's traceback, and without other ranks' where it names the one that failed
+    first; all of them where no launcher speaks last, or where the process had no traceback, as one that was killed.
+    """
+    block = _last_traceback(lines)
+    raised = next((number for number in range(block.start, block.stop) if _OF_LAUNCHER.match(lines[number])), None)
+    if raised is None:
+        return lines
+    before = lines[: block.start]
+    root = _ROOT_CAUSE.search("\n".join(lines[raised:]))
+    if root:
+        of_others = re.compile(rf"\[rank(?!{root[1]}\])\d+\]:|[IWE]\d{{4}} [^\]]*torch/distributed/elastic/")
+        before = [line for line in before if not of_others.match(line)]
+        told = int(root[2]) > 0 and _last_traceback(before) != slice(0, 0)
+    else:
+        # Without a summary only what stands right before belongs to it: an earlier one was mended by the job itself.
+        told = _last_traceback(before).stop == len(before) > 0
+    return before if told else lines
 
 
 def _last_traceback(lines: list[str]) -> slice:

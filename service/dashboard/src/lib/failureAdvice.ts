@@ -42,6 +42,7 @@ export const ADVICE: Readonly<Record<string, string | ((params: Params) => strin
     : t`the port that it listens at is in use on this box: do not fix one, take MASTER_PORT from the environment (\`init_method='env://'\`), or let the system choose (port 0)`),
   "own-processes": t`the script starts processes itself (\`mp.spawn\`), which do not find each other under torchrun: say \`launcher: python\` (\`yard run --launcher python\`), or leave \`launcher\` out`,
   "no-store": t`the ranks look for one another at an address that nobody has opened: leave MASTER_ADDR and MASTER_PORT as torchrun has set them (\`init_method='env://'\`)`,
+  "no-ranks": t`the script joins a process group, and its command has started no ranks: give the script itself (\`yard run --gpus 2 -- python train.py\`), which then runs under torchrun, or have the command start torchrun`,
   "no-torch": ({ subject }) => {
     if (typeof subject !== "string") {
       return t`the job's Python has no torch, which torchrun needs: install it there, point \`python:\` to an environment that has it, or say \`launcher: python\` for a script that needs none`;

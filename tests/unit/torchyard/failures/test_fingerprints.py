@@ -7,7 +7,7 @@ import traceback
 import pytest
 import torch
 from torch import nn
-from torch.distributed import TCPStore
+from torch.distributed import TCPStore, rendezvous
 
 from torchyard.failures import fingerprints, recognition
 from torchyard.failures.fingerprints import Blame
@@ -45,6 +45,13 @@ def test_batch_normalisation_of_a_single_sample() -> None:
     with pytest.raises(ValueError, match="channel") as error:
         nn.BatchNorm1d(3)(torch.ones(1, 3))
     assert name_of(said(error.value)) == fingerprints.SINGLE_SAMPLE
+
+
+def test_a_process_group_without_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RANK", raising=False)
+    with pytest.raises(ValueError, match="RANK expected") as error:
+        next(rendezvous("env://"))
+    assert name_of(said(error.value)) == fingerprints.NO_RANKS
 
 
 def test_a_nan_that_torch_finds_itself() -> None:

@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from torchyard import wire
+from torchyard.failures import recognition
 from worker.forward import results
 from worker.forward.results import clean, complete, extract
 
@@ -31,6 +32,75 @@ def test_torch_puts_the_rank_before_each_line() -> None:
         f'[rank1]: {HEADER}\n[rank1]:   File "a.py"\n[rank1]: ValueError: no\n[W1120 warning]: destroy_process_group\n'
     )
     assert extract(text) == f'{HEADER}\n  File "a.py"\nValueError: no'
+
+
+#: What torchrun says last, in a script of the user's or by `accelerate launch`, when a rank has failed.
+OF_TORCHRUN = f"""\
+W1129 08:30:31.495000 9702 torch/distributed/elastic/multiprocessing/api.py:1028] Sending process 8 closing signal
+{HEADER}
+  File "/venv/bin/torchrun", line 8, in <module>
+    sys.exit(main())
+torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
+============================================================
+train.py FAILED
+------------------------------------------------------------
+Failures:
+[1]:
+  time      : 2026-11-29_08:30:31
+  host      : localhost
+  rank      : 0 (local_rank: 0)
+  exitcode  : -15 (pid: 8)  (SIGTERM)
+------------------------------------------------------------
+Root Cause (first observed failure):
+[0]:
+  time      : 2026-11-29_08:30:31
+  host      : localhost
+  rank      : 1 (local_rank: 1)
+  exitcode  : 1 (pid: 9)
+  error_file: <N/A>
+============================================================
+"""
+OF_ACCELERATE = f"""\
+{HEADER}
+  File "/venv/bin/accelerate", line 8, in <module>
+    sys.exit(main())
+subprocess.CalledProcessError: Command '['/venv/bin/python', 'train.py']' returned non-zero exit status 1.
+"""
+OF_CHILD = f"{HEADER}\n  File \"train.py\", line 4, in <module>\nFileNotFoundError: [Errno 2] No such file: 'data'\n"
+
+
+def of_rank(rank: int, text: str) -> str:
+    return "".join(f"[rank{rank}]: {line}\n" for line in text.splitlines())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        OF_CHILD + OF_ACCELERATE,
+        OF_CHILD + OF_TORCHRUN,
+        of_rank(1, OF_CHILD) + of_rank(0, f"{HEADER}\nRuntimeError: gloo: Connection closed by peer") + OF_TORCHRUN,
+        of_rank(0, f"{HEADER}\nRuntimeError: gloo: Connection closed by peer") + of_rank(1, OF_CHILD) + OF_TORCHRUN,
+    ],
+    ids=["accelerate", "torchrun", "first-of-two", "last-of-two"],
+)
+def test_a_launchers_traceback_gives_way_to_that_of_its_process(text: str) -> None:
+    assert extract(text) == OF_CHILD.rstrip()
+    assert results.recognise(text) == recognition.RecognisedFailure(name="missing-file", subject="data")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (OF_ACCELERATE, "CalledProcessError"),
+        (f"{OF_CHILD}\nwithout data\n{OF_ACCELERATE}", "CalledProcessError"),
+        (OF_CHILD + OF_TORCHRUN.replace("exitcode  : 1 (", "exitcode  : -9 ("), "ChildFailedError"),
+        (of_rank(0, OF_CHILD) + OF_TORCHRUN, "ChildFailedError"),
+    ],
+    ids=["alone", "mended-before", "killed", "of-another-rank"],
+)
+def test_a_launchers_traceback_stays_where_its_process_has_none(text: str, said: str) -> None:
+    assert said in extract(text)
+    assert "data" not in extract(text)
 
 
 def test_terminal_sequences_and_progress_bars_are_removed() -> None:
