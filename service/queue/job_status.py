@@ -17,7 +17,7 @@ from service.infra.times import minute, moment
 from service.preemption.handshake import job_of
 from service.queue import titles
 from service.scheduler.model.jobs import EstimateSource, Running
-from service.scheduler.model.nodes import LinkType, Slot
+from service.scheduler.model.nodes import ClosedReason, LinkType, Slot
 from service.scheduler.model.state import SchedulerState
 from torchyard.api import Reason, Why
 from torchyard.quantities import format_duration
@@ -56,7 +56,7 @@ def why(tx: Connection, job: JobRecord, running: Running | None, state: Schedule
     ends: tuple[int, int] | None = None
     if running is not None:
         reasons += _place(running, state) + _preempted_for(tx, job) + _joining(tx, job) + unwatched(tx, job, now)
-        ends = expected_end(running, now)
+        ends = expected_end(running, state, now)
         reasons += _progress(running, ends)
     return Why(
         state=job.state,
@@ -261,8 +261,13 @@ def unwatched(tx: Connection, job: JobRecord, now: int) -> list[Reason]:
     return [Reason(code="unwatched", message=message)]
 
 
-def expected_end(running: Running, now: int) -> tuple[int, int] | None:
-    """Return when a job that holds devices ends, in half of such cases and in nine of ten; None if nobody knows."""
+def expected_end(running: Running, state: SchedulerState, now: int) -> tuple[int, int] | None:
+    """Return when a job that holds devices ends, in half of such cases and in nine of ten; None if nobody knows, as of
+    one on a node that is not heard.
+    """
+    nodes = (state.nodes.get(placement.node) for placement in running.placements)
+    if any(node is not None and node.closed is ClosedReason.UNREACHABLE for node in nodes):
+        return None
     left = running.remaining
     if left is None:
         return None if running.ends_us is None else (running.ends_us, running.ends_us)

@@ -109,7 +109,7 @@ def _waiting(seen: QueueSnapshot) -> dict[JobId, Expected]:
 
 
 def _running(seen: QueueSnapshot) -> dict[JobId, _Forecast]:
-    ends = {job: expected_end(running, seen.now) for job, running in seen.state.running.items()}
+    ends = {job: expected_end(running, seen.state, seen.now) for job, running in seen.state.running.items()}
     return {job: _Forecast(end_p50_us=end[0], end_p90_us=end[1]) for job, end in ends.items() if end is not None}
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from service.queue import job_status
 from service.scheduler.model.jobs import EstimateSource
-from service.scheduler.model.nodes import LinkType
+from service.scheduler.model.nodes import ClosedReason, LinkType
 from tests.support.sharing import HOUR, MINUTE, NOW, node, runs, state
 from torchyard import api
 from torchyard.states import JobState, StopReason
@@ -57,11 +57,19 @@ def test_where_it_runs() -> None:
 
 
 def test_when_it_ends() -> None:
-    assert job_status.expected_end(runs(1, "a0", minutes=60), NOW) == (NOW + HOUR, NOW + 2 * HOUR)
+    assert job_status.expected_end(runs(1, "a0", minutes=60), state(), NOW) == (NOW + HOUR, NOW + 2 * HOUR)
     limited = runs(1, "a0", minutes=60, ends_us=NOW + 90 * MINUTE)
-    assert job_status.expected_end(limited, NOW) == (NOW + HOUR, NOW + 90 * MINUTE)
-    assert job_status.expected_end(runs(1, "a0", minutes=None), NOW) is None
-    assert job_status.expected_end(runs(1, "a0", minutes=None, ends_us=NOW + HOUR), NOW) == (NOW + HOUR, NOW + HOUR)
+    assert job_status.expected_end(limited, state(), NOW) == (NOW + HOUR, NOW + 90 * MINUTE)
+    assert job_status.expected_end(runs(1, "a0", minutes=None), state(), NOW) is None
+    ending = runs(1, "a0", minutes=None, ends_us=NOW + HOUR)
+    assert job_status.expected_end(ending, state(), NOW) == (NOW + HOUR, NOW + HOUR)
+
+
+def test_nobody_knows_when_it_ends_on_a_node_that_is_not_heard() -> None:
+    silent = state(nodes=(node("a", closed=ClosedReason.UNREACHABLE), node("b")))
+    assert job_status.expected_end(runs(1, "a0", minutes=60), silent, NOW) is None
+    assert job_status.expected_end(runs(1, "a0", "b1", minutes=60, ends_us=NOW + HOUR), silent, NOW) is None
+    assert job_status.expected_end(runs(1, "b0", minutes=60), silent, NOW) == (NOW + HOUR, NOW + 2 * HOUR)
 
 
 def test_one_that_is_cancelled_gives_way_to_nobody() -> None:
