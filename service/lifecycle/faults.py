@@ -90,7 +90,7 @@ def condemn(tx: Connection, job: JobRecord, attempt_id: AttemptId, result: Resul
 
 def _take_out_of_use(tx: Connection, node: str, uuid: str) -> None:
     command = f"yard nodes --resume {node}"
-    why = f"{outages.FAULTY}{MAX_ON_DEVICE} jobs: reset the GPU or reboot, then `{command}`"
+    why = f"{outages.FAULTY}{MAX_ON_DEVICE} jobs: reset the GPU or reboot, then `{command}` (for an administrator)"
     params: FindingParams = {"jobs": MAX_ON_DEVICE, "resume": command}
     finding = Finding(code=FindingCode.FAILING, message=why, params=params)
     device = DeviceRecord.one(tx.execute(_DEVICE, {"node": node, "uuid": uuid}))

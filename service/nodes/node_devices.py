@@ -58,7 +58,7 @@ def _quarantined(device: wire.Device, node: str, old: DeviceRecord | None) -> wi
     if device.fault is None or (old is not None and old.acknowledged == device.fault):
         return device
     command = f"yard nodes --return {node}:{device.index}"
-    why = f"{lifecycle.QUARANTINED}{device.fault}, then `{command}`"
+    why = f"{lifecycle.QUARANTINED}{device.fault}, then `{command}` (for an administrator)"
     fault = wire.Finding.with_message(device.fault, device.findings) or _in_own_words(device.fault)
     return device.unusable_for(fault.model_copy(update={"message": why, "params": {**fault.params, "return": command}}))
 

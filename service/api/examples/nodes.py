@@ -93,7 +93,7 @@ MODELS: tuple[BaseModel, ...] = (
                             api.Outage(
                                 kind=api.OutageKind.QUARANTINE,
                                 reason="Xid 79 (it has fallen off the bus): reset the GPU, or reboot the node, then "
-                                "`yard nodes --return box:0`",
+                                "`yard nodes --return box:0` (for an administrator)",
                                 starts_at=at("8:03"),
                                 ends_at=at("9:00"),
                             )

@@ -73,7 +73,7 @@ def _dependency(given: ReasonInputs) -> Reason:
 
 
 def no_nodes(_given: ReasonInputs, _blocker: Blocker) -> Reason:
-    message = "no node has registered yet: start one with `yard up` or `yard worker`"
+    message = "no node has registered yet: an administrator starts one with `yard up` or `yard worker`"
     return Reason(code="no-nodes", message=message)
 
 

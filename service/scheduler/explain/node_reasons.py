@@ -23,7 +23,8 @@ _CLOSED = {
     ClosedReason.DRAINING: "is draining: it takes no new jobs until an administrator resumes it",
     ClosedReason.UNREACHABLE: "is not heard",
     ClosedReason.DISK_FLOOR: "is short of disk: nothing starts there until space is freed",
-    ClosedReason.SERVICE_DISK: "gets no new jobs since the service's own disk is nearly full: free space on it",
+    ClosedReason.SERVICE_DISK: "gets no new jobs since the service's own disk is nearly full, until an administrator "
+    "frees space on it",
 }
 _SCRIPT_SAVES = (
     "a script that calls `run = torchyard.attach(model=model, optimizer=optimizer, loader=loader)` writes some by "
@@ -77,8 +78,9 @@ def no_gpus(_given: ReasonInputs, blocker: Blocker) -> Reason:
 
 
 def outdated(_given: ReasonInputs, blocker: Blocker) -> Reason:
-    what = f"needs a worker that knows {blocker.unknown}: node {blocker.node} runs an older one; upgrade it"
-    return Reason(code="outdated", message=what, params={"node": blocker.node, "unknown": blocker.unknown})
+    what = f"needs a worker that knows {blocker.unknown}: node {blocker.node} runs an older one"
+    message = f"{what}, until an administrator upgrades it"
+    return Reason(code="outdated", message=message, params={"node": blocker.node, "unknown": blocker.unknown})
 
 
 def account(given: ReasonInputs, blocker: Blocker) -> Reason:

@@ -107,7 +107,7 @@ def test_a_worker_that_is_too_old_for_a_job_does_not_get_it(
     live.client.put("/api/v1/secrets/HF_TOKEN", json={"value": "x"}).raise_for_status()
     job = submit(live, **asks)
     (reason,) = why(live, job["id"])["reasons"]
-    message = f"needs a worker that knows {words}: node box runs an older one; upgrade it"
+    message = f"needs a worker that knows {words}: node box runs an older one, until an administrator upgrades it"
     assert (reason["code"], reason["message"]) == ("outdated", message)
     with live.context.db.write() as tx:
         tx.execute(update(Node).values(capabilities=[known]))

@@ -20,7 +20,7 @@ it("knows every finding that nodes have", () => {
 it("tells what is broken, and what follows a quarantine", () => {
   const params = { xid: 79, at: "2026-11-25 18:00:03 UTC", errors: 3, return: "yard nodes --return box:0" };
   const fault = "Xid 79 (it has fallen off the bus) at 2026-11-25 18:00:03 UTC, uncorrectable memory errors (ECC) since its last reset: 3";
-  const mend = `${fault}: reset the GPU, or reboot the node, then \`yard nodes --return box:0\``;
+  const mend = `${fault}: reset the GPU, or reboot the node, then \`yard nodes --return box:0\` (for an administrator)`;
   expect(words("broken", params)).toBe(`in quarantine: ${mend}`);
   expect(outageWords(found("broken", params), "as the node says", "zh-CN")).toBe(mend);
   expect(outageWords(found("failing", { jobs: 3, resume: "yard nodes --resume box" }), "", "zh-CN")).toContain("the last 3 jobs");

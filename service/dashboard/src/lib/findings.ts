@@ -44,7 +44,7 @@ export const FINDINGS: Readonly<Record<string, Kind>> = {
   "dead-attempt": [["attempt"], ({ attempt }) => t`attempt ${attempt}, which was declared dead, runs on it: wait for its end, or end it on the node`],
   broken: [[], (params) => t`${{ faults: faultsOf(params) }}: reset the GPU, or reboot the node`],
   fault: [["said"], ({ said }) => said],
-  failing: [["jobs", "resume"], ({ jobs, resume }) => t`failed under the last ${jobs} jobs: reset the GPU or reboot, then \`${resume}\``],
+  failing: [["jobs", "resume"], ({ jobs, resume }) => t`failed under the last ${jobs} jobs: reset the GPU or reboot, then \`${resume}\` (for an administrator)`],
   "on-free-gpu": [[...PROCESS, "uuid", "held"], onFreeGpu],
   "on-held-gpu": [[...PROCESS, "uuid", "held", "holders"], onHeldGpu],
   "over-share": [["attempt", "held", "uuid", "share"], ({ attempt, held, uuid, share }) => t`attempt ${attempt} held ${held} of GPU ${uuid}, of which it has ${share}`],
@@ -66,7 +66,7 @@ export function findingWords(found: Found, message: string, locale = i18n.locale
   const words = told(found, locale);
   if (words === null) return message;
   const command = found?.params.return;
-  return command === undefined ? words : t`in quarantine: ${words}, then \`${{ command: String(command) }}\``;
+  return command === undefined ? words : t`in quarantine: ${words}, then \`${{ command: String(command) }}\` (for an administrator)`;
 }
 
 /** The same as the reason of an outage, which is called a quarantine beside it. */
@@ -74,7 +74,7 @@ export function outageWords(found: Found, reason: string, locale = i18n.locale):
   const words = told(found, locale);
   if (words === null) return reason;
   const command = found?.params.return;
-  return command === undefined ? words : t`${words}, then \`${{ command: String(command) }}\``;
+  return command === undefined ? words : t`${words}, then \`${{ command: String(command) }}\` (for an administrator)`;
 }
 
 export const isFinding = (found: unknown): found is Finding => typeof found === "object" && found !== null && "code" in found;

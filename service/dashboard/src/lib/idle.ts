@@ -55,7 +55,7 @@ const CLOSED: Readonly<Record<string, string>> = {
   draining: t`its node is draining: it takes no new jobs until an administrator resumes it`,
   unreachable: t`its node is not heard`,
   "disk-floor": t`its node is short of disk: nothing starts there until space is freed`,
-  "service-disk": t`its node gets no new jobs since the service's own disk is nearly full: free space on it`,
+  "service-disk": t`its node gets no new jobs since the service's own disk is nearly full, until an administrator frees space on it`,
 };
 
 const NONE = [[], null] as const;

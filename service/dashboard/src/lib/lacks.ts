@@ -70,7 +70,7 @@ const UNKNOWN: Readonly<Record<string, string>> = { "shared GPUs": t`shared GPUs
 /** A node whose worker is too old. */
 export function outdated({ node, unknown }: { node: string; unknown: string }): string {
   const what = UNKNOWN[unknown] ?? unknown;
-  return t`needs a worker that knows ${what}: node ${node} runs an older one; upgrade it`;
+  return t`needs a worker that knows ${what}: node ${node} runs an older one, until an administrator upgrades it`;
 }
 
 /** Why a node runs no jobs of a user. */

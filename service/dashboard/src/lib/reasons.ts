@@ -24,7 +24,7 @@ export const KINDS: Readonly<Record<string, Kind>> = {
   saving: [[], () => t`the checkpoint of its last attempt is still being stored`],
   resting: [[], () => t`it failed again by no fault of its own: it rests, then is tried`],
   starting: [[], () => t`starts with the next scheduling pass`],
-  "no-nodes": [[], () => t`no node has registered yet: start one with \`yard up\` or \`yard worker\``],
+  "no-nodes": [[], () => t`no node has registered yet: an administrator starts one with \`yard up\` or \`yard worker\``],
   paused: [["said"], ({ said }) => (said === ""
     ? t`its sweep is paused: resume it to let its trials start`
     : t`its sweep is paused (${said}): resume it to let its trials start`)],
@@ -42,7 +42,7 @@ export const KINDS: Readonly<Record<string, Kind>> = {
   draining: [["node"], draining],
   unreachable: [["node"], ({ node }) => t`node ${node} is not heard`],
   "disk-floor": [["node", "free", "least"], ({ node, free, least }) => t`node ${node} has ${free} of disk free: no job starts there below ${least}, so free some`],
-  "service-disk": [["node"], ({ node }) => t`node ${node} gets no new jobs since the service's own disk is nearly full: free space on it`],
+  "service-disk": [["node"], ({ node }) => t`node ${node} gets no new jobs since the service's own disk is nearly full, until an administrator frees space on it`],
   placement: [["places"], placement],
   "never-fits": [["lack"], neverFits],
   "no-gpus": [["node"], withoutGpus],

@@ -15,7 +15,7 @@ from tests.support.box import NOW
 from torchyard import wire
 
 XID = "Xid 79 (it has fallen off the bus): reset the GPU, or reboot the node"
-WHY = f"{XID}, then `yard nodes --return box:0`"
+WHY = f"{XID}, then `yard nodes --return box:0` (for an administrator)"
 #: What a job's end says of a fault of its GPU.
 FAULT = {"exit_code": 1, "failed_rank": 0, "fingerprint": "gpu-fault"}
 Span = tuple[str | None, str, str, int, int | None]
@@ -69,7 +69,7 @@ def test_a_quarantine_lasts_until_the_device_is_returned(yard: Database) -> None
     at(yard, 7, beat, XID)  # with this one it was returned
     at(yard, 8, beat, "another")
     at(yard, 9, registration.set_draining, "box", False)
-    other = "another, then `yard nodes --return box:0`"
+    other = "another, then `yard nodes --return box:0` (for an administrator)"
     assert told(yard) == [("box-gpu-0", "quarantine", WHY, 2, 6), ("box-gpu-0", "quarantine", other, 8, 9)]
 
 

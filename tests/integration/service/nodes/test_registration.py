@@ -136,7 +136,7 @@ def test_a_device_whose_driver_tells_of_a_fault_is_in_quarantine_until_it_is_ret
     told = "Xid 79 (it has fallen off the bus) at 2026-11-25 18:00:03 UTC: reset the GPU, or reboot the node"
     broken = {"devices": [device(0, fault=told), device(1)]}
     assert seen(yard, heartbeat(**broken)).wake
-    why = f"in quarantine: {told}, then `yard nodes --return box:0`"
+    why = f"in quarantine: {told}, then `yard nodes --return box:0` (for an administrator)"
     assert devices(yard) == {"box-gpu-0": (True, why), "box-gpu-1": (True, None)}
     seen(yard, heartbeat())
     register(yard)
@@ -158,7 +158,7 @@ def test_a_finding_is_shown_while_its_words_are(yard: Database) -> None:
     stuck = wire.Finding(code="outlives-kill", message="process 7 outlives", params={"pid": 7})
     seen(yard, heartbeat(devices=[device(0).with_fault(fault).unusable_for(stuck), device(1).unusable_for(stuck)]))
     command = "yard nodes --return box:0"
-    why = f"in quarantine: Xid 79, then `{command}`"
+    why = f"in quarantine: Xid 79, then `{command}` (for an administrator)"
     quarantined = wire.Finding(code="broken", message=why, params={"xid": 79, "return": command})
     assert shown(yard) == [quarantined, stuck]
     seen(yard, heartbeat(devices=[device(0).unusable_for(stuck), device(1)]))

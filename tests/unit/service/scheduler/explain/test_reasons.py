@@ -260,18 +260,21 @@ def test_a_worker_that_is_too_old() -> None:
     made = state(waits(1, gpu_share=GIB), runs(2, *(f"b{n}" for n in range(4))), nodes=nodes)
     holds, old, _ = told(made)
     assert (holds.code, old.code) == ("gpus", "outdated")
-    assert old.message == "needs a worker that knows shared GPUs: node a runs an older one; upgrade it"
+    assert (
+        old.message
+        == "needs a worker that knows shared GPUs: node a runs an older one, until an administrator upgrades it"
+    )
     assert first(state(waits(1), nodes=nodes)).code == "starting", "for whole GPUs it will do"
     nodes = (replace(node("a"), knows_secrets=False),)
     found = first(state(waits(1, secrets=True), nodes=nodes))
     assert (found.code, found.message) == (
         "outdated",
-        "needs a worker that knows secrets: node a runs an older one; upgrade it",
+        "needs a worker that knows secrets: node a runs an older one, until an administrator upgrades it",
     )
     found = first(state(waits(1, cold=True), nodes=(replace(node("a"), knows_warm_start=False),)))
     assert (found.code, found.message) == (
         "outdated",
-        "needs a worker that knows warm_start: node a runs an older one; upgrade it",
+        "needs a worker that knows warm_start: node a runs an older one, until an administrator upgrades it",
     )
 
 
