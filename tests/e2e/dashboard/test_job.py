@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from tests.e2e.dashboard.windows import DESKTOP
 from tests.support.browser import visit
 from tests.support.live import Live
 from tests.support.scripted import GIB, Agent
@@ -276,6 +277,10 @@ def test_a_checkpoint_can_be_downloaded_and_rerun(
     expect(rows.nth(0)).to_contain_text("step 20")
     expect(rows.nth(1)).to_contain_text("best")
     expect(rows.nth(0)).to_contain_text("newest")
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.wait_for_function("(box => box.scrollWidth <= box.clientWidth)(document.querySelector('.checkpoints-box'))")
+    expect(rows.nth(0).get_by_role("button", name="Delete")).to_be_visible()
+    page.set_viewport_size(DESKTOP)
     rows.nth(1).get_by_text("2 files").click()
     with page.expect_download() as download:
         rows.nth(1).get_by_role("link", name="state.pt").click()

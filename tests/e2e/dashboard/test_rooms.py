@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
+from sqlalchemy import update
 
+from service.db.models import Node
 from tests.e2e.dashboard.lived_in import begin_session
 from tests.support.browser import visit
 from tests.support.live import Live
@@ -131,7 +133,7 @@ def test_filters_live_in_the_address_and_the_keyboard_walks_along_what_is_left(
 
 
 @pytest.mark.usefixtures("lived_in", "home")
-def test_the_box_shows_who_holds_what(page: Page, submit: Submit, node: Agent) -> None:
+def test_the_box_shows_who_holds_what(page: Page, submit: Submit, node: Agent, live_service: Live) -> None:
     holder = submit(name="holder", resources={"gpus": 2})
     node.start()
     submit(name="waiter", resources={"gpus": 4})
@@ -148,6 +150,12 @@ def test_the_box_shows_who_holds_what(page: Page, submit: Submit, node: Agent) -
     expect(devices.nth(0)).to_contain_text("40.0 GiB of 80.0 GiB")
     expect(devices.nth(0).locator("svg.spark path").first).to_be_attached()
     expect(page.get_by_role("region", name="Queue")).to_contain_text("waiter")
+    with live_service.context.db.write() as tx:
+        tx.execute(update(Node).values(unreachable=True))
+    visit(page, "/nowhere")
+    page.get_by_role("link", name="The box").click()
+    expect(devices.nth(2)).to_contain_text("no job has it")  # nothing starts there
+    node.orders()
     devices.nth(0).get_by_role("link").click()
     expect(page.get_by_role("heading", name="holder")).to_be_visible()
 

@@ -1,5 +1,4 @@
 import { t } from "@lingui/core/macro";
-import { Trans } from "@lingui/react/macro";
 import { Link } from "@tanstack/react-router";
 
 import type { NodeDevice, Series } from "../api/types";
@@ -33,7 +32,7 @@ export function DeviceCard({ device, all, telemetry, stale }: Props) {
         <span>{device.kind === "gpu" ? "GPU" : t`slot`}</span>
       </div>
       <div className="siding">
-        <Status device={device} />
+        <Status device={device} stale={stale} />
         {device.holders.length > 0 && <Holders device={device} />}
         <div className="siding-rail" aria-hidden="true" />
         <span className="device-name">{[device.kind === "gpu" ? device.name : t`CPU slot`, ...nearness(device, all)].join(" · ")}</span>
@@ -43,14 +42,14 @@ export function DeviceCard({ device, all, telemetry, stale }: Props) {
   );
 }
 
-/** Why it is out of use, whoever still holds it, or that it is free. */
-function Status({ device }: { device: NodeDevice }) {
+/** Why it is out of use, whoever still holds it, or that it is free: of a node that is heard. */
+function Status({ device, stale }: Pick<Props, "device" | "stale">) {
   const now = useNow(30_000);
   if (device.unusable !== null) {
     const why = findingWords(device.finding, device.unusable);
     return <p className="siding-words danger-words"><Message text={why} now={now} /></p>;
   }
-  return device.holders.length === 0 ? <p className="siding-words faint"><Trans>free</Trans></p> : null;
+  return device.holders.length === 0 ? <p className="siding-words faint">{stale ? t`no job has it` : t`free`}</p> : null;
 }
 
 function Holders({ device }: { device: NodeDevice }) {

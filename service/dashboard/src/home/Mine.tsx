@@ -19,12 +19,12 @@ import { useNow } from "../ui/useNow";
 /** The viewer's jobs: what runs, what waits and until when, and what has just ended. */
 export function Mine({ user, hours }: { user: string; hours: number }) {
   const now = useNow(10_000);
-  const { jobs, error } = useMine(user);
+  const { mine, error } = useMine(user, now);
   const expected = new Map(useTimeline(hours).data?.jobs.map((job) => [job.number, job]));
   return (
     <Panel title={t`Mine`} className="mine">
       <Notice error={error} />
-      {jobs?.length === 0 && (
+      {mine?.jobs.length === 0 && (
         <div className="pad mine-empty">
           <p className="soft">
             <Trans>
@@ -36,8 +36,11 @@ export function Mine({ user, hours }: { user: string; hours: number }) {
         </div>
       )}
       <ul className="home-list">
-        {jobs?.map((job) => <Row key={job.id} job={job} expected={expected.get(job.number)} now={now} />)}
+        {mine?.jobs.map((job) => <Row key={job.id} job={job} expected={expected.get(job.number)} now={now} />)}
       </ul>
+      {mine?.more === true && (
+        <p className="mine-more"><Link to="/" search={{ user }} hash="jobs-heading"><Trans>More of your jobs run or wait</Trans></Link></p>
+      )}
     </Panel>
   );
 }

@@ -30,7 +30,7 @@ export function Checkpoints({ job }: { job: Job }) {
       {checkpoints.data?.length === 0 && <NoCheckpoints over={isFinal(job.state)} />}
       {shown.length > 0 && (
         <div className="checkpoints-box" tabIndex={0} role="group" aria-label={t`Table of checkpoints`}>
-          <table className="plain-table checkpoints">
+          <table className="plain-table stacking checkpoints">
             <thead>
               <tr>
                 <th><Trans>Step</Trans></th>
@@ -95,20 +95,20 @@ function Row({ checkpoint, keeps, repeat, onRerun, busy, onDelete }: RowProps) {
         <Trans>step {{ step: number(step) }}</Trans>
         <Files checkpoint={checkpoint} />
       </th>
-      <td><Time at={at} />{attempt > 1 && <div className="faint"><Trans>attempt {attempt}</Trans></div>}</td>
-      <td className="num">{bytes(size)}</td>
-      <td><span className={`badge ${state}`} title={WHERE[state].title}>{WHERE[state].word}</span></td>
-      <td>
+      <td data-label={t`Saved`}><Time at={at} />{attempt > 1 && <div className="faint"><Trans>attempt {attempt}</Trans></div>}</td>
+      <td className="num" data-label={t`Size`}>{bytes(size)}</td>
+      <td data-label={t`Where`}><span className={`badge ${state}`} title={WHERE[state].title}>{WHERE[state].word}</span></td>
+      <td data-label={t`Kept as`}>
         {keeps.map((key) => (
           <span key={key} className={`badge ${key}`} title={KEPT[key].title}>{KEPT[key].word}</span>
         ))}
       </td>
-      <td>
+      <td data-label={t`Metrics`}>
         {Object.entries(metrics).map(([name, value]) => (
           <div key={name}><span className="faint">{name}</span> {metric(value)}</div>
         ))}
       </td>
-      <td>{repeat === null ? UNKNOWN : repeatWords(repeat)}</td>
+      <td data-label={t`A rerun repeats`}>{repeat === null ? UNKNOWN : repeatWords(repeat)}</td>
       <td className="checkpoint-actions">
         {onRerun !== null && (
           <button type="button" className="button small" onClick={onRerun} disabled={busy}>

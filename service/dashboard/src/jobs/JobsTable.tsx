@@ -7,7 +7,7 @@ import { type KeyboardEvent, useCallback, useEffect, useMemo, useRef, useState }
 
 import { jobsBetween, lastPage, PAGE, type PageOf, type Place, useFollowing, usePages } from "../api/table";
 import type { Job } from "../api/types";
-import { type Column, COLUMNS, NARROW } from "../lib/columns";
+import { type Column, COLUMNS, FIRST, NARROW } from "../lib/columns";
 import { number, sentence } from "../lib/format";
 import type { Key } from "../lib/jobQuery";
 import { nextOrder, type Order, sortOf } from "../lib/orders";
@@ -74,7 +74,7 @@ export function JobsTable({ sections: asked, folded, columns, order, onOrder, on
   const metrics = [...new Set([...jobs.values()].flatMap(({ latest }) => Object.keys(latest)))].sort().join("\n");
   useEffect(() => onMetrics(metrics === "" ? [] : metrics.split("\n")), [metrics, onMetrics]);
   const shown = narrow ? NARROW : columns;
-  const tracks = ["34px minmax(180px, 1.6fr)", ...COLUMNS.filter(({ key }) => shown.includes(key)).map(({ width }) => width)];
+  const tracks = [...FIRST, ...COLUMNS.filter(({ key }) => shown.includes(key)).map(({ width }) => width)];
 
   const goOn = (key: Key, value: string) => {
     frame.current?.scrollTo({ top: 0 });

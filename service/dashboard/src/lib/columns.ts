@@ -2,17 +2,20 @@ import { t } from "@lingui/core/macro";
 
 /** Columns of the list beside the job's number and name; `width` is a grid track. */
 export const COLUMNS = [
-  { key: "state", label: t`State`, width: "118px" },
-  { key: "user", label: t`User`, width: "minmax(70px, 0.5fr)" },
-  { key: "project", label: t`Project`, width: "minmax(70px, 0.5fr)" },
-  { key: "tags", label: t`Tags`, width: "minmax(70px, 0.7fr)" },
+  { key: "state", label: t`State`, width: "134px" },
+  { key: "user", label: t`User`, width: "minmax(60px, 0.5fr)" },
+  { key: "project", label: t`Project`, width: "minmax(66px, 0.5fr)" },
+  { key: "tags", label: t`Tags`, width: "minmax(48px, 0.7fr)" },
   { key: "priority", label: t`Priority`, width: "88px" },
-  { key: "resources", label: "", width: "96px" },
-  { key: "progress", label: t`Progress`, width: "minmax(170px, 0.9fr)" },
-  { key: "latest", label: t`Latest`, width: "minmax(130px, 1fr)" },
-  { key: "ran", label: t`Ran`, width: "112px" },
-  { key: "age", label: t`Age`, width: "74px" },
+  { key: "resources", label: "", width: "84px" },
+  { key: "progress", label: t`Progress`, width: "minmax(140px, 1.1fr)" },
+  { key: "latest", label: t`Latest`, width: "minmax(104px, 1fr)" },
+  { key: "ran", label: t`Ran`, width: "96px" },
+  { key: "age", label: t`Age`, width: "66px" },
 ] as const;
+
+/** Tracks before those of the columns: the box to tick, the number and the name. */
+export const FIRST: readonly string[] = ["34px", "minmax(132px, 1.6fr)"];
 
 export type Column = (typeof COLUMNS)[number]["key"];
 

@@ -25,6 +25,7 @@ export function Shares({ admin }: { admin: boolean }) {
         <Trans>
           Who has used less than their share comes first. The mark on the bar is the share; usage fades with time.
         </Trans>
+        {!admin && <>{" "}<Trans>Of users you see yourself here: how others stand is shown to administrators.</Trans></>}
       </p>
       <table className="plain-table stacking shares">
         <thead>
