@@ -16,6 +16,9 @@ from torchyard.spec import JobSpec
 
 REF = "#/components/schemas/{model}"
 _PROBLEM = "application/problem+json"
+#: Media type and schema of a file's bytes.
+FILE = "application/octet-stream"
+BYTES = {"type": "string", "format": "binary"}
 
 
 def operation_id(route: APIRoute) -> str:
@@ -87,7 +90,8 @@ def _illustrate(operation: dict[str, Any]) -> None:
     name, answer = operation["operationId"], next(iter(operation["responses"].values()))
     content = {media: body for media, body in answer.pop("content", {}).items() if body.get("schema")}
     for media, text in examples.TEXTS.get(name, {}).items():
-        content[media] = {"schema": {"type": "object" if isinstance(text, dict) else "string"}, "example": text}
+        kind = {"type": "object" if isinstance(text, dict) else "string"}
+        content[media] = {"schema": BYTES if media == FILE else kind, "example": text}
     for body in content.values():
         if "example" not in body:
             body["example"] = examples.response(name, body["schema"])

@@ -175,7 +175,8 @@ class Job(Resource):
     """Id of the job that it runs again; null: of none."""
     resumed_from: str | None
     """Id of the checkpoint that it began with; null: none."""
-    spec: dict[str, Any]
+    # By its own title generators of clients would call it what JobSpec is called already.
+    spec: dict[str, Any] = Field(title="Submitted spec")
     """The spec as it was submitted, with its defaults."""
     blocked: bool = False
     """Whether it waits for jobs that its spec names in `after`."""

@@ -7,7 +7,7 @@ real objects from the same data. A noun is a bare name (``optim: adam``) or a na
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from torchyard.numbers import INT64
 from torchyard.quantities import Duration
@@ -20,8 +20,17 @@ from torchyard.recipe.strategies import Ddp, StrategyNoun
 from torchyard.translatable import TranslatableText
 
 
+def _with_bare_defaults(schema: dict[str, Any]) -> None:
+    """Name the defaults that are nouns: generators of clients refuse objects as defaults, and leave out all of it."""
+    for field in schema["properties"].values():
+        if isinstance(field.get("default"), dict):
+            field["default"] = field["default"]["name"]
+
+
 class Recipe(RecipeOptions):
     """One training run of the built-in trainer."""
+
+    model_config = ConfigDict(json_schema_extra=_with_bare_defaults)
 
     model: ModelNoun = DigitsCnn()
     """The network that is trained."""

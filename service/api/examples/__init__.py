@@ -23,6 +23,8 @@ PROBLEM = jobs.PROBLEM.model_dump(mode="json")
 
 def requests(media: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     """Bodies that an operation takes, by what they show; fields at their defaults are left out."""
+    if media == "application/octet-stream":
+        return {"example": {"value": jobs.FILE}}
     name = _model(schema)
     if name == "SecretValue":  # which never writes its value out
         return {"example": {"value": {"value": people.SECRET}}}

@@ -129,11 +129,13 @@ PROBLEM = api.Problem(
     detail=f"resources.gpus: {_TOO_SMALL}",
     errors=[api.FieldProblem(field="resources.gpus", message=_TOO_SMALL)],
 )
+#: Bytes of a file of code.
+FILE = "import torch\n"
 #: Answers without a model.
 TEXTS: Mapping[str, Mapping[str, str]] = {
     "checkpoints_file": {"application/octet-stream": "the bytes of model.pt"},
     "outputs_file": {"application/octet-stream": "the bytes of samples/0001.png"},
-    "snapshots_file": {"application/octet-stream": "import torch\n"},
+    "snapshots_file": {"application/octet-stream": FILE},
 }
 MODELS: tuple[BaseModel, ...] = (
     JOB,

@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import Depends, Path, Request, Response
 from starlette.concurrency import run_in_threadpool
 
+from service.api import openapi
 from service.api.answers import answer
 from service.api.auth import context, requires
 from service.api.downloads import download
@@ -27,7 +28,11 @@ def create(manifest: api.NewSnapshot, ctx: Ctx, caller: Caller = requires("submi
     return answer(snapshots.create(ctx.db, caller.user_id, manifest.files, ctx.now_us()))
 
 
-@router.put("/snapshots/{snapshot_id}/blobs/{sha256}", status_code=204)
+@router.put(
+    "/snapshots/{snapshot_id}/blobs/{sha256}",
+    status_code=204,
+    openapi_extra={"requestBody": {"required": True, "content": {openapi.FILE: {"schema": openapi.BYTES}}}},
+)
 async def upload(
     snapshot_id: SnapshotPath,
     sha256: Annotated[str, Path(description="SHA-256 of the file.")],

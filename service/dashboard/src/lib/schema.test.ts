@@ -47,6 +47,7 @@ describe("defaultAt", () => {
     expect(defaultAt(spec, schemas, ["priority"])).toBe("normal");
     expect(defaultAt(spec, schemas, ["resources", "gpus"])).toBe(1);
     expect(defaultAt(spec, schemas, ["recipe", "epochs"])).toBe(5);
+    expect(defaultAt(spec, schemas, ["recipe", "schedule"])).toEqual({ name: "constant", warmup: 0 });
     expect(defaultAt(spec, schemas, ["unheard", "of"])).toBeUndefined();
   });
 });

@@ -112,7 +112,11 @@ function nameOf(schema: Schema): string | null {
 
 /** What a field is when it is left out; undefined where the schema does not say, or knows no such field. */
 export function defaultAt(schema: Schema, schemas: Schemas, path: Path): unknown {
-  return schemaAt(schema, schemas, path)?.default;
+  const found = schemaAt(schema, schemas, path);
+  if (typeof found?.default !== "string") return found?.default;
+  const named = found.anyOf?.map((one) => resolved(one, schemas)).find((one) => nameOf(one) === found.default);
+  if (named === undefined) return found.default;
+  return Object.fromEntries(Object.entries(named.properties ?? {}).map(([name, one]) => [name, one.const ?? one.default]));
 }
 
 /** What a plain number counts that stands at a path; null where it is one. */
