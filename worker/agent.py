@@ -131,7 +131,7 @@ class Agent:
         try:
             registered = self._register_if_due()
             more = self.beat()
-        except UnavailableError as error:
+        except (UnavailableError, OSError) as error:  # OSError: the attempts' disk is away
             logger.warning("%s", error)
             return self._backoff.next()
         except RequestRefusedError as error:
@@ -332,6 +332,9 @@ def remove(where: AttemptFolder, retained: RetainedFiles | None = None) -> None:
     try:
         descriptor = where.try_lock()
     except FileNotFoundError:
+        return
+    except OSError as error:
+        logger.warning("%s: its folder cannot be removed: %s", where.attempt_id, error)
         return
     if descriptor is None:
         logger.warning("%s: kept, since it is still running", where.attempt_id)

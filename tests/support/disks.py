@@ -10,10 +10,12 @@ import pytest
 
 
 @contextmanager
-def small(folder: Path, mebibytes: int) -> Iterator[Path]:
-    """A file system of that size at a new folder; skips the test where there is no right to mount one."""
+def small(folder: Path, mebibytes: int, inodes: int = 0) -> Iterator[Path]:
+    """A file system of that size at a new folder, which takes so many inodes, or any number; skips the test where there
+    is no right to mount one.
+    """
     folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={mebibytes}m", "none", str(folder)]
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={mebibytes}m,nr_inodes={inodes}", "none", str(folder)]
     if subprocess.run(mount, capture_output=True, check=False).returncode:
         pytest.skip("needs root, to mount a small file system")
     try:

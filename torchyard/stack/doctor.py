@@ -119,6 +119,12 @@ def _disk(floor: int, *folders: Path) -> Iterator[str]:
                 f"{folder}: {format_size(free)} of disk are free, and no job starts with less than "
                 f"{format_size(floor)} (TORCHYARD_DISK_FLOOR): delete files there"
             )
+        error = filesystem.refusal(folder)
+        if error is not None and not isinstance(error, PermissionError):
+            yield (
+                f"{folder} takes no new file ({error.strerror}), however much is free: delete files if df -i shows no "
+                f"inode left there, else mend the disk"
+            )
 
 
 def _unsent(folder: Path) -> Iterator[str]:

@@ -1,6 +1,7 @@
-"""File system of a folder: SQLite's WAL and flock break on network file systems."""
+"""File system of a folder: whether it is a network's, where SQLite's WAL and flock break; whether it takes a file."""
 
 import re
+import tempfile
 from pathlib import Path
 
 from torchyard.exceptions import NetworkHomeError
@@ -56,3 +57,14 @@ def refuse_network(folder: Path) -> None:
             f"{folder} lies on a network file system ({found}), where SQLite and file locks are not safe: "
             "set TORCHYARD_HOME to a folder on a local disk, such as /var/tmp/torchyard"
         )
+
+
+def refusal(folder: Path) -> OSError | None:
+    """Return why a folder takes no new file, which free bytes do not tell: no inode is left, say, or the kernel has
+    made its disk read-only after an error.
+    """
+    try:
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        return error
+    return None

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from torchyard import home, wire
 from torchyard.network.login import login, with_login
+from torchyard.stack import filesystem
 from worker.monitoring import processes
 
 logger = logging.getLogger(__name__)
@@ -70,9 +71,15 @@ def broker_url(registered: wire.Registered, own: str | None) -> str:
 
 
 def disk_free(folder: Path) -> int:
-    """Bytes that are free for the attempts."""
+    """Bytes that are free for the attempts: none where their folder takes no new file. Raises OSError if it is away:
+    then an inventory proves nothing either.
+    """
     status = os.statvfs(folder)
-    return status.f_bavail * status.f_frsize
+    error = filesystem.refusal(folder)
+    if error is None:
+        return status.f_bavail * status.f_frsize
+    logger.warning("no attempt can start here: %s", error)
+    return 0
 
 
 class Registration:

@@ -60,6 +60,8 @@ class Follower:
         self._phase: Callable[[], float | None] = self._await_shim
         self._since = tools.now()
         self._looked = self._since
+        #: Error of the step that failed last.
+        self._said = ""
         #: The result has settled it.
         self._settled = False
         self._saved: bool | None = None
@@ -92,6 +94,11 @@ class Follower:
         while not self._stop.is_set() and self._folder.path.exists():
             try:
                 pause = self.step()
+            except OSError as error:  # a disk that takes no writes, say: for as long as it lasts
+                if str(error) != self._said:
+                    self._said = str(error)
+                    logger.warning("%s: tried again: %s", self._folder.attempt_id, error)
+                pause = 1.0
             except Exception:
                 logger.exception("%s: a step failed and is tried again", self._folder.attempt_id)
                 pause = 1.0

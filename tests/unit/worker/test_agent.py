@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from torchyard import wire
+from torchyard.injob import layout
 from worker.agent import RENEW_S, Agent, Machine, remove
 from worker.attempts import unsent
 from worker.attempts.folder import AttemptFolder
 from worker.attempts.starts import Heard
+from worker.control import registration
 from worker.control.accounts import UnixAccounts
 from worker.exceptions import RequestRefusedError, UnavailableError
 from worker.forward.blobs import BlobSender
@@ -53,7 +55,7 @@ class World:
             attempts=attempts,
             devices=list,
             scan=lambda: inventory.scan(attempts),
-            disk_free=lambda: 5,
+            disk_free=lambda: registration.disk_free(attempts) and 5,
             start=self.start,
             dump=self.dump,
             accounts=UnixAccounts(lambda name: name == "ada", lambda look: look(), lambda: self.now),
@@ -229,6 +231,24 @@ def test_what_is_forgotten_is_removed_unless_it_lives(world: World) -> None:
     world.agent.step()
     assert not dead.path.exists()
     assert living.path.exists()
+
+
+def test_what_cannot_be_removed_keeps_no_other_order_from_being_obeyed(world: World) -> None:
+    stuck, other = world.hold("att-1", started=False), world.hold("att-2", started=False)
+    stuck.at(layout.LOCK).mkdir()  # as on a disk that takes no writes, its lock cannot be opened
+    world.orders = wire.Orders(assigned=[], orders=[], forget=["att-1", "att-2"])
+    assert world.agent.step() == 5
+    assert stuck.path.exists()
+    assert not other.path.exists()
+
+
+def test_while_the_folder_of_attempts_is_away_nothing_is_told_of_them(world: World) -> None:
+    away = world.attempts.rename(world.attempts.with_name("away"))
+    waits = [world.agent.step() for _ in range(10)]
+    assert not world.heartbeats
+    assert waits[-1] >= 2.5
+    away.rename(world.attempts)
+    assert world.agent.step() == 5
 
 
 def test_the_service_may_be_away(world: World) -> None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.support import accounts
+from tests.support import accounts, disks
 from torchyard import home
 from torchyard.exceptions import NoRedisError
 from torchyard.stack import access, doctor, filesystem, redis
@@ -123,6 +123,17 @@ def test_what_is_missing_or_full(place: Place, monkeypatch: pytest.MonkeyPatch) 
     assert ("less than 1048576.0 TiB" in first, "less than 2097152.0 TiB" in second) == (True, True)
     assert last == str(NoRedisError())
     assert doctor.findings(place.root, place.worker, floors=floors, own_redis=False) == [network, first, second]
+
+
+def test_a_disk_without_an_inode_is_named_until_it_has_one(place: Place) -> None:
+    with disks.small(place.worker.with_name("disk"), 1, inodes=2) as disk:
+        disk.chmod(0o711)
+        (disk / "file").touch()
+        floors = doctor.Floors(0, 0)
+        (found,) = doctor.findings(place.root, disk, floors=floors, own_redis=False)
+        assert found.startswith(f"{disk} takes no new file (No space left on device)")
+        (disk / "file").unlink()
+        assert doctor.findings(place.root, disk, floors=floors, own_redis=False) == []
 
 
 def test_what_did_not_come_to_the_service_is_named_until_it_is_removed(place: Place) -> None:

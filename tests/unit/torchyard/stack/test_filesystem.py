@@ -1,7 +1,9 @@
+import errno
 from pathlib import Path
 
 import pytest
 
+from tests.support import disks
 from torchyard.exceptions import NetworkHomeError
 from torchyard.stack import filesystem
 
@@ -41,3 +43,13 @@ def test_a_network_home_is_refused_with_the_mend(monkeypatch: pytest.MonkeyPatch
     filesystem.refuse_network(Path("/var/tmp/torchyard"))
     with pytest.raises(NetworkHomeError, match=r"nfs4.*set TORCHYARD_HOME to a folder on a local disk"):
         filesystem.refuse_network(Path("/home/someone/.torchyard"))
+
+
+def test_a_folder_says_why_it_takes_no_file(tmp_path: Path) -> None:
+    assert filesystem.refusal(tmp_path) is None
+    with disks.small(tmp_path / "disk", 1, inodes=2) as disk:  # the folder itself has one
+        assert filesystem.refusal(disk) is None
+        (disk / "file").touch()
+        error = filesystem.refusal(disk)
+    assert error is not None
+    assert error.errno == errno.ENOSPC

@@ -1,5 +1,8 @@
 from pathlib import Path
 
+import pytest
+
+from tests.support import disks
 from torchyard import wire
 from worker.control import registration
 from worker.control.registration import Registration
@@ -46,3 +49,17 @@ def test_a_full_disk_does_not_stop_the_registration(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     kept = Registration(tmp_path / "file" / "registration.json", lambda: answer("redis://a"))
     assert kept.renew() == answer("redis://a")
+
+
+def test_a_disk_that_takes_no_file_has_nothing_free(tmp_path: Path) -> None:
+    with disks.small(tmp_path / "disk", 1, inodes=2) as disk:  # the folder itself has one
+        assert registration.disk_free(disk) == 2**20
+        (disk / "file").touch()
+        assert registration.disk_free(disk) == 0
+        (disk / "file").unlink()
+        assert registration.disk_free(disk) == 2**20
+
+
+def test_a_folder_that_is_away_tells_no_disk(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        registration.disk_free(tmp_path / "attempts")

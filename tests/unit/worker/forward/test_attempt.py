@@ -1,5 +1,6 @@
 """The follower as a state machine: a clock that the test turns, a service in memory, a folder on disk."""
 
+import errno
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -107,6 +108,8 @@ class World:
         self.shim = Watch()
         self.now = 0.0
         self.finalized: list[str] = []
+        #: How often a lost attempt's end cannot be written.
+        self.stuck = 0
         self.learnt: list[tuple[object, AttemptFolder, int]] = []
         self.learnt_fault: Exception | None = None
         self.background: list[Callable[[], None]] = []
@@ -138,6 +141,9 @@ class World:
 
     def finalize_lost(self, attempt: str) -> None:
         self.finalized.append(attempt)
+        if self.stuck:
+            self.stuck -= 1
+            raise OSError(errno.EROFS, "Read-only file system", attempt)
         self.folder.write_result(wire.Result(kind=wire.ResultKind.LOST, ended_us=9))
 
     def speak(self) -> None:
@@ -396,6 +402,18 @@ def test_a_dead_shim_is_finalized(world: World) -> None:
     world.run(follower)
     assert world.finalized == ["att-1"]
     assert world.service.results[0].kind is wire.ResultKind.LOST
+
+
+def test_a_disk_that_takes_no_writes_is_told_once(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(Follower, "_wait", lambda *_: None)
+    world.speak()
+    world.shim.ended, world.stuck = True, 3
+    assert world.follower().run()
+    assert world.finalized == ["att-1"] * 4
+    (record,) = [each for each in caplog.records if "Read-only file system" in each.message]
+    assert record.exc_info is None
 
 
 def test_a_shim_that_died_before_its_first_word_is_finalized(world: World) -> None:
