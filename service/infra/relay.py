@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from sqlalchemy.engine import make_url
 
+from service.db.engine import connection_options
 from service.infra.hub import ANY
 
 #: To the service that leads: look at the queue.
@@ -28,13 +29,6 @@ MAX_WAITING = 10_000
 GATHER_S = 0.01
 RETRY_S = 0.5
 STOP_S = 5.0
-#: A server that is gone without a word is noticed after some ten seconds.
-_CONNECTION: dict[str, Any] = {
-    "connect_timeout": 4,
-    "keepalives_idle": 4,
-    "keepalives_interval": 2,
-    "keepalives_count": 3,
-}
 
 _log = logging.getLogger(__name__)
 
@@ -56,6 +50,7 @@ class Relay:
 
     def __init__(self, database_url: str, received: Callable[[frozenset[str]], object]) -> None:
         self._url = make_url(database_url).set(drivername="postgresql").render_as_string(hide_password=False)
+        self._options: dict[str, Any] = connection_options(database_url)
         self._received = received
         self._id = secrets.token_hex(8)
         self._waiting: dict[str, None] = {}  # a dict keeps the order and drops doubles
@@ -99,7 +94,7 @@ class Relay:
 
         while not self._stopping:
             try:
-                with psycopg.connect(self._url, autocommit=True, **_CONNECTION) as connection:
+                with psycopg.connect(self._url, autocommit=True, **self._options) as connection:
                     work(connection)
             except psycopg.Error as error:
                 self._wait(_log.warning, "other services are not heard or told for a moment: %s", error)

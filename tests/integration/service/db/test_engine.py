@@ -1,7 +1,8 @@
 import threading
 
+import psycopg
 import pytest
-from sqlalchemy import func, insert, select
+from sqlalchemy import func, insert, select, text
 from sqlalchemy.exc import DBAPIError
 
 from service.db.engine import Database
@@ -67,3 +68,19 @@ def test_a_reader_cannot_write_on_postgresql(postgres_server: Server) -> None:
         with database.read() as tx, pytest.raises(DBAPIError, match="read-only"):
             tx.execute(insert(Project).values(name="vision", created_us=1))
         database.dispose()
+
+
+def test_both_ends_of_a_connection_to_postgresql_notice_that_the_other_is_gone(postgres_server: Server) -> None:
+    with postgres_server.database() as url:
+        database = Database(f"{url}&connect_timeout=9" if "?" in url else f"{url}?connect_timeout=9")
+        with database.read() as tx:
+            used = tx.connection.driver_connection
+            assert isinstance(used, psycopg.Connection)
+            ours = used.info.get_parameters()
+            query = "SELECT name FROM pg_settings WHERE source = 'session' AND name LIKE 'tcp_%' ORDER BY name"
+            session = tx.scalars(text(query)).all()
+        database.dispose()
+    names = ("connect_timeout", "keepalives_idle", "keepalives_interval", "keepalives_count", "tcp_user_timeout")
+    assert [ours[name] for name in names] == ["9", "4", "2", "3", "10000"]
+    expected = ["tcp_keepalives_count", "tcp_keepalives_idle", "tcp_keepalives_interval", "tcp_user_timeout"]
+    assert session == expected
