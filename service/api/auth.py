@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fastapi import Depends, Request, Response
+from fastapi.dependencies.models import Dependant
 from starlette.concurrency import run_in_threadpool
 from starlette.types import Scope
 
@@ -83,6 +84,11 @@ _CHECKS = {scope: _allowing(scope) for scope in IMPLIED}
 def requires(scope: str) -> Any:
     """The caller as a default of a route's parameter, if the token has the scope; else a problem (401, 403)."""
     return Depends(_CHECKS[scope])
+
+
+def needs_token(asked: Dependant) -> bool:
+    """Tell whether a route, or what it depends on, asks who calls."""
+    return asked.call in {current, *_CHECKS.values()} or any(map(needs_token, asked.dependencies))
 
 
 def set_cookie(ctx: Context, response: Response, secret: str, scheme: str) -> None:

@@ -11,6 +11,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 
+from service.api import auth
 from torchyard.api import Problem
 from torchyard.spec import JobSpec
 
@@ -55,6 +56,11 @@ def describe(app: FastAPI) -> dict[str, Any]:
     components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     made["security"] = [{"token": []}]
     made["paths"] = {path: _described(item) for path, item in sorted(made["paths"].items())}
+    routes = [route for route in app.routes if isinstance(route, APIRoute)]
+    free = {route.unique_id for route in routes if not auth.needs_token(route.dependant)}
+    for operation in (each for item in made["paths"].values() for each in item.values()):
+        if operation["operationId"] in free:
+            operation["security"] = []
     return made
 
 

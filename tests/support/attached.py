@@ -60,7 +60,15 @@ WRAPPERS: dict[str, Callable[[nn.Sequential], nn.Module]] = {
 class Training:
     """Two batches make a step of the optimizer; the last of an epoch may have one."""
 
-    def __init__(self, wrapper: str = "bare", *, loader: DataLoader[Any] | None = None, **options: Any) -> None:
+    def __init__(
+        self,
+        wrapper: str = "bare",
+        *,
+        loader: DataLoader[Any] | None = None,
+        each_batch: bool = False,
+        **options: Any,
+    ) -> None:
+        self.each_batch = each_batch
         torch.manual_seed(3)
         self.model = WRAPPERS[wrapper](bare())
         # The ranks' dropout differs.
@@ -78,9 +86,11 @@ class Training:
             for number, (inputs, targets) in enumerate(self.loader, start=self.run.batch + 1):
                 loss = (self.model(inputs) - targets).square().mean()
                 loss.backward()
-                if number % 2 == 0 or number == len(self.loader):
+                stepped = number % 2 == 0 or number == len(self.loader)
+                if stepped:
                     self.optimizer.step()
                     self.optimizer.zero_grad()
+                if stepped or self.each_batch:
                     self.run.report(loss=loss)
                     if self.run.step == until:
                         return self
@@ -114,16 +124,16 @@ def joined() -> Iterator[None]:
     dist.destroy_process_group()
 
 
-def stopped_at_every_step(wrapper: str, folder: Path) -> list[int]:
+def stopped_at_every_step(wrapper: str, folder: Path, each_batch: bool = False) -> list[int]:
     """Steps after which a training that stopped and went on ended otherwise than one that never stopped."""
     with joined():
-        whole = Training(wrapper).train()
+        whole = Training(wrapper, each_batch=each_batch).train()
         return [step for step in range(1, whole.run.step) if not _goes_on(wrapper, folder, step, whole)]
 
 
 def _goes_on(wrapper: str, folder: Path, step: int, whole: Training) -> bool:
-    checkpoint = Training(wrapper).train(until=step).saved(folder)
-    resumed = Training(wrapper, restore=checkpoint).train()
+    checkpoint = Training(wrapper, each_batch=whole.each_batch).train(until=step).saved(folder)
+    resumed = Training(wrapper, each_batch=whole.each_batch, restore=checkpoint).train()
     return resumed.run.inexact is None and same(resumed.weights(), whole.weights())
 
 

@@ -22,6 +22,7 @@ from torchyard.injob import (
     share,
     state,
 )
+from torchyard.injob.gradients import Gradients
 from torchyard.injob.modules import Models
 from torchyard.injob.optimizers import Optimizers
 
@@ -78,6 +79,7 @@ def attach(
     training = state.TrainingState(
         models=Models(models),
         optimizers=Optimizers(_several(optimizer)),
+        gradients=Gradients([*_several(optimizer), *stateful.values()]),
         stateful={name: each for name, each in stateful.items() if each is not None},
         ranks={name: each for name, each in (ranks or {}).items() if each is not None},
         cursor=cursors.of(loader),
@@ -188,6 +190,7 @@ class TrainingRun:
     def advance(self) -> None:
         """Count one step of the optimizer."""
         self.step += 1
+        self._training.gradients.reported()
         self._training.cursor.step()
         self._tell()
 

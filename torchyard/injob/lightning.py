@@ -26,6 +26,7 @@ from torchyard.injob import (
     place,
     state,
 )
+from torchyard.injob.gradients import Gradients
 from torchyard.injob.modules import Models
 from torchyard.injob.optimizers import Optimizers
 from torchyard.injob.reasons import CheckpointReason
@@ -197,6 +198,7 @@ class LightningHooks:
         return state.TrainingState(
             models=Models([]),
             optimizers=Optimizers([]),
+            gradients=Gradients([]),  # it asks for checkpoints after steps alone
             stateful={},
             ranks={},
             cursor=self._cursor,

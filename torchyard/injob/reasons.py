@@ -30,6 +30,7 @@ TEMPLATES = {
     "other-places": "each of another number of ranks had its own place in the data: the epoch is begun anew",
     "begins-anew": "it has no {names} of each rank's own: it begins anew",
     "new-streams": "there were {ranks} ranks: random streams are new ones",
+    "gradients-lost": "gradients that {ranks} ranks had accumulated for their next step are not loaded",
     "ranks-own": "what was each of {ranks} ranks' own is not loaded: {names}",
     "no-streams": "it holds no random streams",
     "no-room": "{free} MiB are free, of which {floor} MiB stay free, and it takes twice {size} MiB",

@@ -22,6 +22,7 @@ from typing import Any
 from torchyard.injob import collective, files, place, plain, random_streams, shards
 from torchyard.injob.cursor import Cursor
 from torchyard.injob.exceptions import CheckpointError, ResumeError
+from torchyard.injob.gradients import Gradients
 from torchyard.injob.modules import Models, some
 from torchyard.injob.optimizers import Optimizers
 from torchyard.injob.reasons import CheckpointReason
@@ -38,6 +39,7 @@ class TrainingState:
 
     models: Models
     optimizers: Optimizers
+    gradients: Gradients
     #: Equal on all ranks.
     stateful: Mapping[str, Any]
     #: Each rank's own.
@@ -129,6 +131,7 @@ def _own(state: TrainingState) -> dict[str, Any]:
     return {
         "random": state.cursor.random or random_streams.capture(),
         "loader": state.cursor.state(),
+        "gradients": state.gradients.state(),
         **_named(state.ranks, "own"),
     }
 
@@ -244,6 +247,7 @@ class LoadedCheckpoint:
         for name, each in state.ranks.items():
             if name in mine["own"]:
                 each.load_state_dict(mine["own"][name])
+        state.gradients.load(mine.get("gradients", []))
         if missing := [name for name in state.ranks if name not in mine["own"]]:
             self.inexact.append(CheckpointReason("begins-anew", names=some(missing)))
         self.random = mine["random"]
@@ -255,6 +259,8 @@ class LoadedCheckpoint:
         if not random_streams.same(streams):
             self.random = random_streams.derived(streams, place.rank(), collective.world_size())
             self.inexact.append(CheckpointReason("new-streams", ranks=len(own)))
+        if any(any(each.get("gradients", [])) for each in own):
+            self.inexact.append(CheckpointReason("gradients-lost", ranks=len(own)))
         if state.ranks:
             self.inexact.append(CheckpointReason("ranks-own", ranks=len(own), names=some(list(state.ranks))))
 

@@ -25,6 +25,7 @@ export const CLAUSES: Readonly<Record<string, (params: Params) => string | null>
   "other-places": () => t`each of another number of ranks had its own place in the data: the epoch is begun anew`,
   "begins-anew": ({ names }) => (names === undefined ? null : t`it has no ${names} of each rank's own: it begins anew`),
   "new-streams": ({ ranks }) => (ranks === undefined ? null : t`there were ${ranks} ranks: random streams are new ones`),
+  "gradients-lost": ({ ranks }) => (ranks === undefined ? null : t`gradients that ${ranks} ranks had accumulated for their next step are not loaded`),
   "ranks-own": ({ ranks, names }) => (ranks === undefined || names === undefined ? null : t`what was each of ${ranks} ranks' own is not loaded: ${names}`),
   "no-streams": () => t`it holds no random streams`,
   "no-room": ({ free, floor, size }) => (free === undefined || floor === undefined || size === undefined ? null : t`${free} MiB are free, of which ${floor} MiB stay free, and it takes twice ${size} MiB`),

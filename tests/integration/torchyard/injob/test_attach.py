@@ -10,9 +10,10 @@ from tests.support import attached, disks, ranks
 from tests.support.attempt import AttemptFolder
 
 
-@pytest.mark.parametrize("wrapper", ["ddp", "fsdp"])
-def test_two_ranks_stopped_at_any_step_go_on_exactly(wrapper: str, tmp_path: Path) -> None:
-    assert ranks.run(attached.stopped_at_every_step, 2, wrapper, tmp_path, cwd=tmp_path) == [[], []]
+@pytest.mark.parametrize(("wrapper", "each_batch"), [("ddp", True), ("fsdp", False), ("fsdp", True)])
+def test_two_ranks_stopped_at_any_step_go_on_exactly(wrapper: str, each_batch: bool, tmp_path: Path) -> None:
+    """Also between the steps of the optimizer, whose gradients are each rank's own."""
+    assert ranks.run(attached.stopped_at_every_step, 2, wrapper, tmp_path, each_batch, cwd=tmp_path) == [[], []]
     (checkpoint, *_) = sorted((tmp_path / "checkpoints").iterdir())
     written = {os.path.relpath(file, checkpoint) for file in checkpoint.rglob("*") if file.is_file()}
     shards = {"shards/.metadata", "shards/__0_0.distcp", "shards/__1_0.distcp"}

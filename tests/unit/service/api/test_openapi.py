@@ -53,6 +53,21 @@ def test_generators_of_clients_can_name_and_fill_in_every_schema(current: dict[s
     assert not [(name, field) for name, field in fields if "anyOf" in field and isinstance(field.get("default"), dict)]
 
 
+def test_what_needs_no_token_says_so(current: dict[str, Any]) -> None:
+    operations = [operation for item in current["paths"].values() for operation in item.values()]
+    assert current["security"] == [{"token": []}]
+    assert sorted(each["operationId"] for each in operations if each.get("security") == []) == [
+        "health_healthz",
+        "health_readyz",
+        "session_begin_oidc",
+        "session_end_oidc",
+        "session_list_ways",
+        "session_sign_in",
+        "shared_show_metrics",
+        "shared_show_run",
+    ]
+
+
 def test_files_are_bytes_in_both_directions(current: dict[str, Any]) -> None:
     upload = current["paths"]["/api/v1/snapshots/{snapshot_id}/blobs/{sha256}"]["put"]["requestBody"]
     downloads = [
