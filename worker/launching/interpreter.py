@@ -28,8 +28,14 @@ def resolve(python: str | None, default: Path) -> Interpreter:
     given = Path(python)
     if not given.is_absolute():
         raise PythonError(f"python: {python} must be an absolute path: an interpreter, a venv or a conda prefix")
-    path = given / "bin" / "python" if given.is_dir() else given
-    if not path.exists():
+    try:
+        path = given / "bin" / "python" if given.is_dir() else given
+        there = path.exists()
+    except PermissionError as error:
+        raise PythonError(
+            f"python: {given} is closed to the worker's account: make the environment elsewhere, or name another"
+        ) from error
+    if not there:
         raise PythonError(f"python: {path} does not exist on this node: make the environment here, or name another")
     if not path.is_file() or not os.access(path, os.X_OK):
         raise PythonError(f"python: {path} is no program that the worker may execute")

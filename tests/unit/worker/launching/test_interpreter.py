@@ -1,3 +1,6 @@
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,6 +18,20 @@ def make(prefix: Path, mark: str | None = None) -> Path:
     if mark:
         (prefix / mark).mkdir()
     return python
+
+
+@contextmanager
+def closed(folder: Path) -> Iterator[None]:
+    """A folder that may not be entered, which root may until it is another account."""
+    folder.chmod(0)
+    own = os.geteuid()
+    if own == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(own)
+        folder.chmod(0o700)
 
 
 @pytest.mark.parametrize(("mark", "name"), [("pyvenv.cfg", "VIRTUAL_ENV"), ("conda-meta", "CONDA_PREFIX")])
@@ -44,3 +61,13 @@ def test_what_cannot_be_run_is_named(tmp_path: Path) -> None:
     ]:
         with pytest.raises(PythonError, match=words):
             interpreter.resolve(given, DEFAULT)
+
+
+@pytest.mark.parametrize("named", ["env", "env/bin/python"])
+def test_what_the_worker_may_not_look_at_is_named(tmp_path: Path, named: str) -> None:
+    make(tmp_path / "home" / "env")
+    with (
+        closed(tmp_path / "home"),
+        pytest.raises(PythonError, match=f"home/{named} is closed to the worker"),
+    ):
+        interpreter.resolve(str(tmp_path / "home" / named), DEFAULT)
