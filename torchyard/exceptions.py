@@ -34,6 +34,8 @@ SpecWarning (a UserWarning)
 
 from typing import TYPE_CHECKING
 
+from torchyard import home
+
 if TYPE_CHECKING:
     from torchyard.api import Problem
 
@@ -47,6 +49,11 @@ class TorchYardError(Exception):
 
 class NotRunningError(TorchYardError):
     """TorchYard is not running here: start it with `yard up`, or set TORCHYARD_URL and TORCHYARD_TOKEN."""
+
+    @classmethod
+    def here(cls) -> "NotRunningError":
+        """Return the one that names what starts the service of this home."""
+        return cls(str(cls()).replace("yard up", home.start_command()))
 
 
 class NoTokenError(TorchYardError):

@@ -12,6 +12,8 @@ from typing import Any, Final
 SHARED_WORKER_FOLDER: Final = Path("/var/lib/torchyard-worker")
 #: The home that `yard install` makes as root.
 INSTALLED: Final = Path("/var/lib/torchyard")
+#: The service's unit of that installation.
+SERVICE_UNIT: Final = Path("/etc/systemd/system/torchyard.service")
 
 
 def root() -> Path:
@@ -65,6 +67,12 @@ def node_name() -> str:
     """Return the name of this machine's embedded worker: ``TORCHYARD_NODE``, or the first word of the host's name."""
     name = os.environ.get("TORCHYARD_NODE") or socket.gethostname().partition(".")[0]
     return re.sub(r"[^A-Za-z0-9._-]", "-", name)[:63].strip("-.") or "node"
+
+
+def start_command() -> str:
+    """Return what starts the service of this home: the unit, for whoever uses the one of `yard install`."""
+    installed = SERVICE_UNIT.exists() and (root() == INSTALLED or login_file().exists())
+    return "systemctl start torchyard" if installed else "yard up"
 
 
 def account_name() -> str:

@@ -167,7 +167,7 @@ def reload(json: common.Json = False) -> None:
 
     running = list(_running())
     if not running:
-        raise NotRunningError
+        raise NotRunningError.here()
     outcomes = {}
     for program, pid, folder in running:
         outcomes[program] = reloaded(program, pid, folder / home.RELOAD_FILE)

@@ -37,7 +37,7 @@ def find_url(url: str | None = None) -> str:
     """
     found = url or os.environ.get("TORCHYARD_URL") or (home.read_address() or home.read_login() or {}).get("url")
     if not found:
-        raise exceptions.NotRunningError
+        raise exceptions.NotRunningError.here()
     return str(found).rstrip("/")
 
 
@@ -216,7 +216,7 @@ class Connection:
         """Exception to raise when nobody answers."""
         return exceptions.UnreachableError(
             f"{self.url} does not answer ({error or type(error).__name__}): "
-            "start the stack with `yard up`, or mend TORCHYARD_URL"
+            f"start it with `{home.start_command()}`, or mend TORCHYARD_URL"
         )
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from torchyard import home
+from torchyard.exceptions import NotRunningError
 
 
 @pytest.fixture
@@ -13,6 +14,7 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(home, "INSTALLED", tmp_path / "installed")
+    monkeypatch.setattr(home, "SERVICE_UNIT", tmp_path / "torchyard.service")
     home.INSTALLED.mkdir()
     return tmp_path / ".torchyard", home.INSTALLED
 
@@ -42,3 +44,16 @@ def test_jobs_of_a_stack_of_root_lie_where_others_enter_also_while_it_has_no_hom
     assert home.worker_folder() == installed.with_name("installed-worker")
     monkeypatch.setenv("TORCHYARD_HOME", str(own))
     assert home.worker_folder() == home.SHARED_WORKER_FOLDER
+
+
+def test_an_installed_service_is_started_by_its_unit_and_not_by_a_stack_of_ones_own(
+    places: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert home.start_command() == "yard up", "without the unit"
+    home.SERVICE_UNIT.touch()
+    assert home.start_command() == "systemctl start torchyard"
+    assert "`systemctl start torchyard`" in str(NotRunningError.here())
+    monkeypatch.setattr(os, "geteuid", lambda: 54321)
+    assert home.start_command() == "yard up", "for an account that has not signed in"
+    home.write_login("http://127.0.0.1:8765", "ty_token")
+    assert home.start_command() == "systemctl start torchyard"
