@@ -88,7 +88,12 @@ def _translatable(error: ErrorDetails, model: type[BaseModel] | None) -> Transla
     fields = ", ".join([*known[:_LISTED], *["and others"] * (len(known) > _LISTED)])
     field = str(error["loc"][-1]) if error["loc"] else ""
     params = {"given": _shown(given), "bare": bare, "field": field, "fields": fields, **context}
-    return TranslatableText(code, template, **{name: params[name] for name in placeholders(template)})
+    return TranslatableText(code, template, **{name: _encodable(params[name]) for name in placeholders(template)})
+
+
+def _encodable(param: str | int) -> str | int:
+    """Write out lone surrogates, which no answer can hold."""
+    return param.encode(errors="backslashreplace").decode() if isinstance(param, str) else param
 
 
 def _plain(value: Any) -> str | int:

@@ -23,6 +23,8 @@ from torchyard.spec import JobSpec, error_messages
         ({"command": ["a"], "env": ["A=1"]}, '["A=1"] is not a mapping: write `env: {NAME: value}`'),
         ({"command": ["a"], "env": {"A": None}}, "nothing is not text: put it in quotes"),
         ({"command": ["a"], "tags": "x"}, '"x" is not a list: write [x]'),
+        ({"command": ["a"], "tags": "\ud800"}, '"\\ud800" is not a list: write [\\ud800]'),
+        ({"command": ["a"], "env": ["\ud800"]}, '["\\ud800"] is not a mapping: write `env: {NAME: value}`'),
         (
             {"command": ["a"], "checkpoint": "10m"},
             '"10m" is not a mapping: write `checkpoint: {…}` with some of every, keep_last, keep_best',

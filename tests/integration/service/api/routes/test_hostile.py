@@ -100,6 +100,7 @@ NONSENSE = [
     ("POST", "/reservations", '{"name": "\\ud800", "gpus": 1, "ends_at": "2090-01-01T00:00:00Z"}'),
     ("POST", "/reservations", '{"name": "x", "users": ["a/b"], "gpus": 1, "ends_at": "2090-01-01T00:00:00Z"}'),
     ("POST", "/reservations", '{"name": "x", "users": ["a"], "gpus": 1, "ends_at": 1e300}'),
+    ("POST", "/reservations", '{"name": "x", "users": "\\ud800", "gpus": 1, "ends_at": "2090-01-01T00:00:00Z"}'),
     ("PATCH", "/users/x", '{"unix_user": "\\u0000"}'),
 ]
 
