@@ -1,6 +1,7 @@
-"""Small file systems, to be filled."""
+"""Small file systems, to be filled, and file systems in user space whose program has ended."""
 
 import errno
+import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,16 +11,39 @@ import pytest
 
 
 @contextmanager
-def small(folder: Path, mebibytes: int, inodes: int = 0) -> Iterator[Path]:
+def small(folder: Path, mebibytes: int, inodes: int = 0, *, new: bool = True) -> Iterator[Path]:
     """A file system of that size at a new folder, which takes so many inodes, or any number; skips the test where there
     is no right to mount one.
     """
-    folder.mkdir()
+    folder.mkdir(exist_ok=not new)
     mount = ["mount", "-t", "tmpfs", "-o", f"size={mebibytes}m,nr_inodes={inodes}", "none", str(folder)]
     if subprocess.run(mount, capture_output=True, check=False).returncode:
         pytest.skip("needs root, to mount a small file system")
     try:
         yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+@contextmanager
+def dead(folder: Path) -> Iterator[None]:
+    """A mount on a folder as `sshfs` or `rclone mount` leaves it when it is killed; skips the test where there is no
+    right to mount one.
+    """
+    try:
+        device = os.open("/dev/fuse", os.O_RDWR)
+    except OSError:
+        pytest.skip("needs /dev/fuse")
+    options = f"fd={device},rootmode=40000,user_id={os.getuid()},group_id={os.getgid()}"
+    mount = ["mount", "--internal-only", "-t", "fuse", "-o", options, "none", str(folder)]
+    try:
+        mounted = subprocess.run(mount, capture_output=True, check=False, pass_fds=[device]).returncode == 0
+    finally:
+        os.close(device)
+    if not mounted:
+        pytest.skip("needs root, to mount a file system in user space")
+    try:
+        yield
     finally:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
 

@@ -4,6 +4,7 @@ A manifest is written before the program runs. Afterwards a file is the program'
 its content differs; an unchanged stamp (inode, size, times) spares the reading.
 """
 
+import errno
 import json
 import os
 import stat
@@ -178,7 +179,7 @@ def _is_cache(path: str) -> bool:
 
 class Walk:
     """One look at the tree. `passed_over` counts what cannot be kept: names that no other system could hold, files of
-    other users, and what lies too deep.
+    other users, mounts, and what lies too deep.
     """
 
     def __init__(self, folder: Path, owner: int, manifest: BaselineManifest | None) -> None:
@@ -188,7 +189,13 @@ class Walk:
         #: Only a pattern can want something in a cache.
         self._prune = manifest is None or not manifest.patterns
         self._roots = [Root.OUTPUT] if manifest is None or manifest.live else list(Root)
+        self._device = folder.stat().st_dev
+        self._covered: list[tuple[Root, str]] = []
         self.passed_over = 0
+
+    def covers(self, key: Key) -> bool:
+        """Return whether something that the program has mounted lies over the file: nobody knows what is below."""
+        return any(key[0] is root and f"{key[1]}/".startswith(path) for root, path in self._covered)
 
     def files(self) -> Iterator[JobFile]:
         """The files that are to be kept, and the links to these and their folders; none is followed. Raises OSError
@@ -217,7 +224,10 @@ class Walk:
             for name, status in self._list(f"{FOLDERS[root]}/{relative}"):
                 if root is Root.JOB and not relative and _is_own(name):
                     continue
-                if stat.S_ISDIR(status.st_mode):
+                if status is None or (stat.S_ISDIR(status.st_mode) and status.st_dev != self._device):
+                    self._covered.append((root, f"{relative}{name}/"))
+                    self.passed_over += 1
+                elif stat.S_ISDIR(status.st_mode):
                     folders.append(name)
                 elif self._wanted(root, relative + name):
                     yield relative + name, status
@@ -259,11 +269,16 @@ class Walk:
             return False
         return True
 
-    def _list(self, inside: str) -> list[tuple[str, os.stat_result]]:
-        """List a folder; nothing if it is gone, forbidden, or an environment of packages."""
+    def _list(self, inside: str) -> list[tuple[str, os.stat_result | None]]:
+        """List a folder, with None for what is mounted there and cannot be looked at; nothing if it is gone, forbidden,
+        or an environment of packages.
+        """
+        found: list[tuple[str, os.stat_result | None]] = []
         try:
             with opening.folder(self._folder, inside) as at, os.scandir(at) as entries:
-                found = [(entry.name, status) for entry in entries if (status := _status(entry)) is not None]
+                for entry in entries:
+                    with suppress(FileNotFoundError):  # gone in between
+                        found.append((entry.name, _status(entry)))
         except OSError as error:
             if not (opening.strange(error) or isinstance(error, FileNotFoundError)):
                 raise
@@ -281,10 +296,14 @@ def _is_own(name: str) -> bool:
 
 
 def _status(entry: "os.DirEntry[str]") -> os.stat_result | None:
-    """None for what has gone in between."""
+    """None for a file system in user space: it shows itself to its user alone, not to root, and ends with its program.
+    Raises OSError.
+    """
     try:
         return entry.stat(follow_symlinks=False)
-    except FileNotFoundError:
+    except OSError as error:
+        if error.errno not in {errno.EACCES, errno.ENOTCONN}:
+            raise
         return None
 
 

@@ -115,7 +115,7 @@ class OutputForwarder:
             if not manifest.is_untouched(each):
                 return False
             found.add(each.key)
-        return not walk.passed_over and not self._deleted(manifest, found)
+        return not walk.passed_over and not self._deleted(manifest, found, walk)
 
     def _report(self, report: wire.OutputReport) -> wire.Missing:
         return self._sink.outputs(self._attempt, report)
@@ -130,7 +130,7 @@ class OutputForwarder:
         for each in within:
             self._place(plan, each, manifest)
         if manifest is not None:
-            plan.deleted = self._deleted(manifest, {each.key for each in found})
+            plan.deleted = self._deleted(manifest, {each.key for each in found}, walk)
             plan.saved = any(is_work(each, sha256, manifest) for each, sha256 in plan.stored.values())
         self._note(walk, manifest)
         return plan
@@ -154,13 +154,13 @@ class OutputForwarder:
         if walk.passed_over:
             self.notes.append(
                 f"{walk.passed_over} files or folders are left out: their names cannot be printed, they belong to "
-                "another user, or they lie too deep"
+                "another user, they are mounts, or they lie too deep"
             )
 
-    def _deleted(self, manifest: BaselineManifest, found: set[Key]) -> list[wire.Place]:
+    def _deleted(self, manifest: BaselineManifest, found: set[Key], walk: tree.Walk) -> list[wire.Place]:
         wanted = tree.chooser(manifest.patterns)
         known = set() if manifest.live else manifest.snapshot.keys() | (manifest.carried or {}).keys()
-        gone = [key for key in (known | self.growing.sent.keys()) - found if wanted(*key)]
+        gone = [key for key in (known | self.growing.sent.keys()) - found if wanted(*key) and not walk.covers(key)]
         places = [wire.Place(root=root, path=path) for root, path in sorted(gone)]
         return [place for place in places if not self._kept.has(self._attempt, place)]
 

@@ -28,12 +28,20 @@ logger = logging.getLogger(__name__)
 
 
 def taken(folder: Path) -> int:
-    """Bytes of disk below a folder of the worker's own, without following links; hard links count once."""
+    """Bytes of disk below a folder of the worker's own, without following links; hard links count once, and what is
+    mounted there does not.
+    """
+    try:
+        device = folder.lstat().st_dev
+    except FileNotFoundError:  # a job may remove its temporary folder
+        return 0
     seen: set[tuple[int, int]] = set()
     total, pending = 0, [""]
     while pending:
         inside = pending.pop()
         for entry, status in _entries(folder, inside):
+            if stat.S_ISDIR(status.st_mode) and status.st_dev != device:
+                continue
             file = status.st_dev, status.st_ino
             total += 0 if file in seen else status.st_blocks * _BLOCK
             if stat.S_ISDIR(status.st_mode):
@@ -47,7 +55,7 @@ def _entries(folder: Path, inside: str) -> Iterator[tuple["os.DirEntry[str]", os
     """List a folder; nothing if it is gone meanwhile."""
     with suppress(OSError), opening.folder(folder, inside) as at, os.scandir(at) as entries:
         for entry in entries:
-            with suppress(FileNotFoundError):
+            with suppress(OSError):  # gone meanwhile, or mounted by its user and closed to root: the others count
                 yield entry, entry.stat(follow_symlinks=False)
 
 

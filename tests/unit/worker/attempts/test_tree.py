@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.disks import dead, small
 from tests.support.written import Job, sha256
 from torchyard.spec import JobSpec
 from torchyard.wire import Root
@@ -54,6 +55,21 @@ def test_links_pipes_and_other_users_files_are_not(job: Job, tmp_path: Path) -> 
     looked = tree.Walk(job.folder, os.getuid() + 1, tree.BaselineManifest())
     assert list(looked.files()) == []
     assert looked.passed_over == 2  # the file and the pipe
+
+
+def test_what_is_mounted_is_not_and_nobody_knows_what_it_covers(job: Job) -> None:
+    job.write("code/mine", b"x")
+    job.write("code/remote/list", b"x")
+    job.write("code/scratch/list", b"x")
+    looked = tree.Walk(job.folder, os.getuid(), tree.BaselineManifest())
+    with dead(job.folder / "job/code/remote"), small(job.folder / "job/code/scratch", 1, new=False) as scratch:
+        (scratch / "large").write_bytes(b"x")
+        assert [each.path for each in looked.files()] == ["mine"]
+    assert looked.passed_over == 2
+    assert looked.covers((Root.CODE, "remote/list"))
+    assert looked.covers((Root.CODE, "scratch/list"))
+    assert not looked.covers((Root.OUTPUT, "remote/list"))
+    assert not looked.covers((Root.CODE, "remote.txt"))
 
 
 def test_names_that_no_system_could_hold_are_counted(job: Job) -> None:

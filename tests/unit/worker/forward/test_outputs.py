@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.disks import dead
 from tests.support.written import Job, sha256
 from torchyard import wire
 from torchyard.wire import Root
@@ -43,6 +44,16 @@ def test_what_is_new_changed_or_removed_is_told(job: Job) -> None:
     }
     assert sorted(job.store.blobs.values()) == [b"data", b"lr: 2", b"out", b"weights"]
     assert [file.mode for report in job.store.reports for file in report.files] == [0o755, 0o755]
+
+
+def test_a_mount_that_its_program_has_left_holds_nothing_up_and_removes_nothing(tmp_path: Path) -> None:
+    job = Job(tmp_path)
+    job.lay_out({"train.py": b"code", "data/list.txt": b"code"})
+    job.write("code/snapshot.pt", b"weights")
+    with dead(job.folder / "job/code/data"):
+        ended = job.end()
+    assert job.store.named() == {("code", "snapshot.pt"): "stored"}
+    assert [note for note in ended.notes if "they are mounts" in note]
 
 
 def test_a_link_is_stored_as_where_it_leads(job: Job) -> None:

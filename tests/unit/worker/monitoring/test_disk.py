@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.disks import dead, small
 from torchyard.injob import layout
 from worker.attempts.folder import AttemptFolder
 from worker.monitoring import disk
@@ -45,6 +46,16 @@ def test_a_link_out_of_the_folder_leads_nowhere(tmp_path: Path) -> None:
     fill(tmp_path / "outside" / "large", 2)
     (tmp_path / "inside" / "link").symlink_to(tmp_path / "outside")
     assert disk.taken(tmp_path / "inside") < MIB
+
+
+def test_what_is_mounted_counts_for_nothing_and_hides_nothing(tmp_path: Path) -> None:
+    for name in ("a", "remote", "scratch", "z"):
+        (tmp_path / name).mkdir()
+    fill(tmp_path / "a" / "file", 2)
+    fill(tmp_path / "z" / "file", 2)
+    with dead(tmp_path / "remote"), small(tmp_path / "scratch", 8, new=False) as scratch:
+        fill(scratch / "file", 4)
+        assert 4 * MIB <= disk.taken(tmp_path) < 5 * MIB
 
 
 @pytest.mark.parametrize("where", ["outputs", "temporary files"])
