@@ -2,10 +2,14 @@
 
 import stat
 from enum import StrEnum
+from typing import Final
 
 from torchyard.ids import AttemptId
 from torchyard.numbers import NonFinite
 from torchyard.wire.protocol import DescribedMessage, Message, Text
+
+#: Bits of a mode that tell the kind of a file.
+_KIND: Final = 0o170000
 
 
 class Root(StrEnum):
@@ -40,7 +44,7 @@ class FileRef(DescribedMessage):
 
     @property
     def is_link(self) -> bool:
-        return stat.S_ISLNK(self.mode)
+        return self.mode & _KIND == stat.S_IFLNK
 
 
 class Restore(Message):

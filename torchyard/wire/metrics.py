@@ -1,8 +1,12 @@
 """Metrics of jobs and telemetry of nodes."""
 
+from typing import Annotated
+
+from pydantic import AfterValidator
+
 from torchyard.ids import AttemptId
 from torchyard.numbers import NonFinite
-from torchyard.wire.protocol import Message
+from torchyard.wire.protocol import Message, storable
 
 
 class Mark(Message):
@@ -52,5 +56,5 @@ class SampleBatch(Message):
 
 class Sample(Message):
     time_us: int
-    attempt: AttemptId | None = None
+    attempt: Annotated[AttemptId, AfterValidator(storable)] | None = None
     values: dict[str, float]

@@ -35,9 +35,10 @@ class DescribedMessage(Message, Described):
     """Base of those that the REST API shows, too: its description has the words below each field."""
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
+    """Return a text without what no database and no answer can hold."""
     return text.replace("\0", "\ufffd").encode(errors="replace").decode()
 
 
 #: Words of a job's programs. Databases hold no NUL and answers no half characters, but nothing is refused for one.
-Text = Annotated[str, AfterValidator(_storable)]
+Text = Annotated[str, AfterValidator(storable)]

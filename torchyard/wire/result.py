@@ -2,6 +2,8 @@
 
 from enum import StrEnum
 
+from pydantic import Field
+
 from torchyard.states import StopReason
 from torchyard.wire.finding import Clause, OwnClauses
 from torchyard.wire.protocol import Message, Text
@@ -56,7 +58,7 @@ class Result(Message):
     subject: Text | None = None
     message: Text | None = None
     started_us: int | None = None
-    ended_us: int
+    ended_us: int = Field(lt=2**62)
     #: The node's clock when it told of this: what its times are measured against.
     sent_us: int | None = None
     #: How long the node had held the devices by then, from its claim on, by a clock that nobody sets.

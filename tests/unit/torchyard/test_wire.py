@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from torchyard import wire
 from torchyard.spec import JobSpec
@@ -37,3 +38,12 @@ def test_a_result_is_read_whatever_its_job_left_of_sentences(parts: object) -> N
     given = {"kind": "exited", "ended_us": 1, "unsaved": "no space", "unsaved_parts": parts}
     read = wire.Result.model_validate(given)
     assert (read.unsaved, read.unsaved_parts) == ("no space", [])
+
+
+def test_what_no_database_holds_is_refused_or_read_as_something_that_it_does() -> None:
+    with pytest.raises(ValidationError):
+        wire.Result.model_validate({"kind": "exited", "ended_us": 2**63})
+    sample = wire.Sample.model_validate({"time_us": 1, "attempt": "\ud800", "values": {}})
+    assert sample.attempt == "?"
+    for mode in (-1, 2**63):
+        assert not wire.FileRef(path="a", size=1, sha256="", mode=mode).is_link
