@@ -90,6 +90,7 @@ class Box:
 
     def __init__(self, root: Path, control: FolderControl | None = None, **launcher: Any) -> None:
         self.attempts = root / "attempts"
+        self.attempts.mkdir(parents=True, exist_ok=True)
         self.control = control or FolderControl(root / "control")
         self.launcher = AttemptLauncher(
             attempts=self.attempts,

@@ -6,6 +6,7 @@ the next call, with the same nonce; after it, an attempt whose lock is free is d
 Where it cannot start, a result says why; an attempt that nobody wants any more leaves no folder.
 """
 
+import errno
 import os
 import sys
 import time
@@ -120,6 +121,9 @@ class AttemptLauncher:
         Returns when the job's first instruction has run (``shim.json`` is there), or never will (``result.json`` is).
         Raises what the control plane raises, and OSError; a later call takes up where this one ended.
         """
+        if not self.attempts.exists():
+            # Another in its place, on whatever disk lies below, would look like this node's with all attempts dead.
+            raise FileNotFoundError(errno.ENOENT, "the folder of attempts is away", str(self.attempts))
         folder = AttemptFolder(self.attempts, attempt_id)
         clock = StartClock(heard=heard or Heard())
         folder.create()

@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from torchyard.ids import AttemptId
 from torchyard.spec import JobSpec
 from torchyard.wire import Device, DeviceKind, Launch
 from worker.exceptions import DeviceGoneError
@@ -47,6 +48,14 @@ def test_threads_of_a_rank(tmp_path: Path, devices: int, resources: dict[str, in
     node = AttemptLauncher(attempts=tmp_path, control=None, injob=tmp_path, cpus=64)  # type: ignore[arg-type]
     wanted = launch(*(gpu(f"GPU-{index}", index) for index in range(devices)), **resources)
     assert node._threads(wanted, 8) == threads
+
+
+def test_no_other_folder_is_made_where_that_of_the_attempts_is_away(tmp_path: Path) -> None:
+    away = tmp_path / "disk" / "attempts"
+    node = AttemptLauncher(attempts=away, control=None, injob=tmp_path)  # type: ignore[arg-type]
+    with pytest.raises(FileNotFoundError, match="the folder of attempts is away"):
+        node.start(AttemptId("att-1"))
+    assert not away.parent.exists()
 
 
 @pytest.mark.parametrize(
