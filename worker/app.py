@@ -36,6 +36,7 @@ def make_app(broker_url: str, key_prefix: str, name: str, node: NodeRuntime, on_
     queue = wire.node_queue(name)
     app.conf.update(
         accept_content=["json"],
+        broker_channel_error_retry=True,  # a Redis that refuses, for want of memory say, is one that is down
         broker_connection_max_retries=None,
         broker_connection_retry_on_startup=True,
         broker_transport_options={**TRANSPORT, "global_keyprefix": key_prefix},

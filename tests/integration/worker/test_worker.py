@@ -156,10 +156,15 @@ def test_redis_may_be_killed_and_started_again(tmp_path: Path, short_tmp: Path) 
             assert box.settled(attempt).exit_code == 0
 
 
-def test_the_agent_works_while_redis_is_down(tmp_path: Path, short_tmp: Path) -> None:
+@pytest.mark.parametrize("why", ["killed", "full"])
+def test_the_agent_works_while_redis_is_down(tmp_path: Path, short_tmp: Path, why: str) -> None:
     with yard(tmp_path, short_tmp) as box:
-        box.broker.process.kill()
-        box.broker.process.wait()
+        if why == "full":
+            with box.broker.client() as client:
+                client.config_set("maxmemory", 1)
+        else:
+            box.broker.process.kill()
+            box.broker.process.wait()
         box.start(ready=False)
         attempt = box.fake.assign(["true"])
         box.fake.assigned.append(attempt)
