@@ -23,7 +23,7 @@ from sqlalchemy import (
     union_all,
 )
 
-from service.db.models import WAITS_AGAIN, Job, MetricSeries, User
+from service.db.models import WAITS_AGAIN, Attempt, Job, MetricSeries, User
 from service.db.number_lists import one_of
 from service.db.records.jobs import JobVersion
 from service.errors import field_problem
@@ -37,9 +37,11 @@ from torchyard.translatable import TranslatableText
 Column = Literal["name", "user", "priority", "duration"]
 #: Words before a metric's name, with the value that each means.
 _METRICS: dict[str, metric_filter.Which] = {"metric": "last", "min": "min", "max": "max"}
-#: How long a job ran, -1 if it never started, NULL while it runs: spelled as in the index of migration 0039.
+#: How long a job ran, -1 if it never started, NULL while it holds devices: spelled as in the index of migration 0046.
 _RAN: ColumnElement[int | None] = literal_column(
-    "(CASE WHEN jobs.started_us IS NULL THEN -1 ELSE jobs.ended_us - jobs.started_us END)", BigInteger()
+    "(CASE WHEN jobs.started_us IS NULL THEN -1 "
+    "WHEN jobs.state IN ('queued', 'succeeded', 'failed', 'cancelled') THEN jobs.ran_us END)",
+    BigInteger(),
 )
 
 
@@ -247,9 +249,10 @@ def _keys(column: Column | None, now_us: int, *, sort: bool) -> list[tuple[Colum
     if column == "name":
         name = func.lower(Job.name)
         return [(_unindexed(name) if sort else name, true())]
+    begun = select(Attempt.started_us).where(Attempt.job_id == Job.id, Attempt.number == Job.attempt).scalar_subquery()
     return [
         (_unindexed(_RAN) if sort else _RAN, _RAN.is_not(None)),
-        (literal(now_us, BigInteger()) - Job.started_us, _RAN.is_(None)),
+        (Job.ran_us + func.coalesce(literal(now_us, BigInteger()) - begun, 0), _RAN.is_(None)),
     ]
 
 

@@ -63,7 +63,7 @@ def jobs(tx: Connection, ids: Sequence[JobId], caller: Caller | None) -> list[ap
     holding = [row.id for row in rows.values() if row.state in JOB_HOLDS_GPUS]
     devices = _devices(tx, holding)
     series = _series(tx, [row.id for row in rows.values() if row.attempt])
-    starts = _starts(tx, [row.id for row in rows.values() if row.state == JobState.RUNNING and row.total_steps])
+    starts = _starts(tx, holding)
     storage = _storage(tx, [row.id for row in rows.values() if row.attempt])
     return [
         job(
@@ -123,6 +123,8 @@ def job(
         inexact_parts=row.inexact_parts or [],
         unsaved=row.unsaved,
         unsaved_parts=row.unsaved_parts or [],
+        ran_s=row.ran_us / 1e6,
+        running_since=moment_or_none(start.started_us if start else None),
     )
 
 
@@ -208,7 +210,9 @@ def _progress_source(row: ShownJob, series: Sequence[LastMetric]) -> api.Progres
 
 def _eta(row: ShownJob, series: Sequence[LastMetric], start: AttemptStart | None) -> float | None:
     """Return the seconds to go as of the last report; not as of now, so the job's ETag stays true."""
-    if start is None or start.started_us is None or not series or not row.total_steps or row.step is None:
+    if row.state != JobState.RUNNING or start is None or start.started_us is None:
+        return None
+    if not series or not row.total_steps or row.step is None:
         return None
     done = row.step - (start.resumed_from_step or 0)
     elapsed_us = max(item.last_time_us for item in series) - start.started_us

@@ -95,6 +95,8 @@ def run(db: Database, job_id: JobId) -> api.SharedRun:
         created_at=job.created_at,
         started_at=job.started_at,
         ended_at=job.ended_at,
+        ran_s=job.ran_s,
+        running_since=job.running_since,
         progress=job.progress,
         latest=job.latest,
     )

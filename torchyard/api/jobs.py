@@ -196,8 +196,16 @@ class Job(Resource):
     """Why its newest checkpoint could not be written; null once one was."""
     unsaved_parts: list[Clause] = []
     """The same in sentences, if one of them has a code."""
+    ran_s: float = 0
+    """Seconds that its attempts ran which have ended, without the waits between them."""
+    running_since: datetime | None = None
+    """When the first instruction of the attempt ran that it has now; null: it has none, or that has not started."""
     place: int | None = None
     """Place in the queue, from 1; only lists in the order of the queue tell it."""
+
+    def running_s(self, at: datetime) -> float:
+        """Seconds that it has run by a moment, without its waits."""
+        return self.ran_s + (0 if self.running_since is None else max(0, (at - self.running_since).total_seconds()))
 
 
 class JobCounts(Resource):

@@ -53,6 +53,10 @@ class SharedRun(Resource):
     """When its first instruction ran; null: it has not started."""
     ended_at: datetime | None
     """When it ended; null: it has not."""
+    ran_s: float = 0
+    """Seconds that its attempts ran which have ended, without the waits between them."""
+    running_since: datetime | None = None
+    """When the first instruction of the attempt ran that it has now; null: it has none, or that has not started."""
     progress: Progress | None
     """How far it is; null: that is not known."""
     latest: dict[str, Number]

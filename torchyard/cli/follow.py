@@ -274,7 +274,7 @@ class _Follower:
 def _tell_end(client: Client, job: Job, shown_ranks: Container[int], *, beside: bool) -> None:
     took = ""
     if job.started_at and job.ended_at:
-        took = f" after {format_duration((job.ended_at - job.started_at).total_seconds())}"
+        took = f" after {format_duration(job.running_s(job.ended_at))}"
     if job.error is not None:
         if beside:
             common.note(f"failed: {job.error.message}")

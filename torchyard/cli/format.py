@@ -63,9 +63,9 @@ def ago(moment: datetime | None, at: datetime) -> str:
 
 
 def elapsed(job: Job, at: datetime) -> str:
-    """Running time of a job that has started, else its waiting time."""
-    start = job.started_at or job.created_at
-    return format_duration(max(0.0, ((job.ended_at or at) - start).total_seconds()))
+    """Time that a job has run, without its waits; of one that never started the time that it waited."""
+    waited = ((job.ended_at or at) - job.created_at).total_seconds()
+    return format_duration(max(0.0, waited) if job.started_at is None else job.running_s(at))
 
 
 def devices(held: Sequence[HeldDevice]) -> str:

@@ -56,6 +56,7 @@ JOB = api.Job(
     version=7,
     created_at=at("9:00"),
     started_at=at("9:02"),
+    running_since=at("9:02"),
     ended_at=None,
     attempt=1,
     gpus=2,
@@ -73,6 +74,7 @@ _WAITING = JOB.model_copy(
     update={
         "state": JobState.QUEUED,
         "started_at": None,
+        "running_since": None,
         "attempt": 0,
         "devices": [],
         "progress": None,
@@ -81,7 +83,7 @@ _WAITING = JOB.model_copy(
         "version": 1,
     }
 )
-_ENDED = {"devices": [], "ended_at": at("9:30"), "version": 9}
+_ENDED = {"devices": [], "ended_at": at("9:30"), "ran_s": 1680, "running_since": None, "version": 9}
 GROUP = api.Group(
     id=GROUP_ID,
     number=50,

@@ -118,6 +118,7 @@ class ShownJob(Record):
     created_us: int
     started_us: int | None
     ended_us: int | None
+    ran_us: int
     attempt: int
     step: int | None
     total_steps: int | None

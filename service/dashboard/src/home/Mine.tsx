@@ -5,8 +5,8 @@ import { Link } from "@tanstack/react-router";
 import { useTimeline } from "../api/box";
 import { useMine } from "../api/mine";
 import type { Job, TimelineJob } from "../api/types";
+import { ran } from "../lib/ran";
 import { isFinal } from "../lib/states";
-import { duration, secondsBetween } from "../lib/time";
 import { Ago } from "../ui/Ago";
 import { Command } from "../ui/Command";
 import { Forecast } from "../ui/Forecast";
@@ -63,7 +63,7 @@ function Row({ job, expected, now }: { job: Job; expected: TimelineJob | undefin
       <span className="faint">
         {isFinal(job.state) && job.ended_at !== null
           ? <Ago at={job.ended_at} now={now} />
-          : job.started_at !== null && duration(secondsBetween(job.started_at, null, now))}
+          : ran(job, now)}
       </span>
     </li>
   );

@@ -8,9 +8,9 @@ import type { Job } from "../api/types";
 import { bytes, metric } from "../lib/format";
 import { headline } from "../lib/headline";
 import { priorityLabel } from "../lib/priorities";
+import { ran } from "../lib/ran";
 import { counted, type Resource, resourceOf } from "../lib/resources";
 import { keptUntil } from "../lib/states";
-import { duration, secondsBetween } from "../lib/time";
 import { parameter } from "../lib/trials";
 import { StateChip } from "../ui/StateChip";
 import { Time } from "../ui/Time";
@@ -65,12 +65,9 @@ function Facts({ job }: { job: Job }) {
   );
 }
 
-/** Time from its first start to its end. */
 function Ran({ job }: { job: Job }) {
-  const now = useNow();
-  if (job.started_at === null) return null;
-  const ran = duration(secondsBetween(job.started_at, job.ended_at, now));
-  return <Fact name={job.attempt > 1 ? t`Since its first start` : t`Ran`}>{ran}</Fact>;
+  const time = ran(job, useNow());
+  return time === null ? null : <Fact name={t`Ran`}>{time}</Fact>;
 }
 
 function Fact({ name, children }: { name: string; children: React.ReactNode }) {

@@ -8,8 +8,9 @@ import { metric } from "../lib/format";
 import { headline } from "../lib/headline";
 import type { Key } from "../lib/jobQuery";
 import { priorityLabel } from "../lib/priorities";
+import { ran } from "../lib/ran";
 import type { Section } from "../lib/sections";
-import { age, duration, secondsBetween } from "../lib/time";
+import { age, secondsBetween } from "../lib/time";
 import { placeOf } from "../lib/waiting";
 import { StateChip } from "../ui/StateChip";
 import { Time } from "../ui/Time";
@@ -87,6 +88,6 @@ const CELLS: Record<Column, Cell> = {
       <span className="faint">{name}</span> <span>{metric(value)}</span>
     </span>
   )),
-  ran: ({ started_at: from, ended_at: to }, now) => from !== null && duration(secondsBetween(from, to, now)),
+  ran,
   age: ({ created_at: at }, now) => <Time at={at}>{age(secondsBetween(at, null, now))}</Time>,
 };

@@ -10,7 +10,7 @@ import { MetricCharts } from "../job/Metrics";
 import { useChartSettings } from "../job/useChartSettings";
 import { metric } from "../lib/format";
 import { headline } from "../lib/headline";
-import { duration, secondsBetween } from "../lib/time";
+import { ran } from "../lib/ran";
 import { Notice } from "../ui/Notice";
 import { StateChip } from "../ui/StateChip";
 import { ThemeToggle } from "../ui/ThemeToggle";
@@ -85,7 +85,7 @@ function Facts({ run }: { run: SharedRun }) {
       <Fact name={t`Submitted`}><Time at={run.created_at} /></Fact>
       {run.started_at !== null && <Fact name={t`Started`}><Time at={run.started_at} /></Fact>}
       {run.started_at !== null && (
-        <Fact name={t`Ran`}>{duration(secondsBetween(run.started_at, run.ended_at, now))}</Fact>
+        <Fact name={t`Ran`}>{ran(run, now)}</Fact>
       )}
       {run.ended_at !== null && <Fact name={t`Ended`}><Time at={run.ended_at} /></Fact>}
       {headline(run.latest).map(([name, value]) => <Fact key={name} name={name}>{metric(value)}</Fact>)}

@@ -7,7 +7,7 @@ import { useMemo, useRef, useState } from "react";
 import { MOST_RUNS } from "../api/compare";
 import type { Group, Job } from "../api/types";
 import { metric as words } from "../lib/format";
-import { duration, secondsBetween } from "../lib/time";
+import { ran } from "../lib/ran";
 import { type Mode, parameter, sortTrials, type Sorting } from "../lib/trials";
 import { Panel } from "../ui/Panel";
 import { StateChip } from "../ui/StateChip";
@@ -136,9 +136,7 @@ function Row({ trial, names, metric, best, now }: RowProps) {
       <td className="trial-progress">
         {trial.progress !== null && <Track progress={trial.progress} moving={trial.state === "running"} />}
       </td>
-      <td className="num">
-        {trial.started_at !== null && duration(secondsBetween(trial.started_at, trial.ended_at, now))}
-      </td>
+      <td className="num">{ran(trial, now)}</td>
     </tr>
   );
 }

@@ -20,12 +20,13 @@ from torchyard.states import JobState
 
 NOW = 10_000
 BY_COLUMN = [f"{sign}{column}" for sign in ("", "-") for column in ("name", "user", "priority", "duration")]
+AT_LAST = (JobState.SUCCEEDED, JobState.FAILED)
 BY_METRIC = [f"{sign}{which}:loss" for sign in ("", "-") for which in ("metric", "min", "max")]
 
 
 @pytest.fixture
 def jobs(db: Database) -> Database:
-    """Twelve jobs, many of which are alike in what they are ordered by."""
+    """Twelve jobs, many of which are alike in what they are ordered by; some wait again, and some run again."""
     box.add_people(db)
     box.add_user(db, "bob")
     chance = random.Random(4)
@@ -33,8 +34,13 @@ def jobs(db: Database) -> Database:
         for number in range(12):
             job = box.insert_job(tx, name=chance.choice(["resnet", "BERT", "bert", "unet"]))
             started = chance.choice([None, 100, 2_000])
-            ended = None if started is None else chance.choice([None, 3_000])
-            values = {"priority": chance.randrange(3), "started_us": started, "ended_us": ended}
+            state = JobState.QUEUED if started is None else chance.choice([*AT_LAST, JobState.QUEUED, JobState.RUNNING])
+            values = {"priority": chance.randrange(3), "started_us": started, "state": state}
+            values |= {"ended_us": 3_000 if state in AT_LAST else None, "attempt": 9}
+            values |= {"ran_us": 0 if started is None else chance.choice([0, 900])}
+            begun = chance.choice([None, 2_500]) if state is JobState.RUNNING else 100
+            row = {"id": new_id("att"), "job_id": job, "number": 9, "state": "running", "created_us": 1}
+            tx.execute(insert(Attempt).values(started_us=begun, **row))
             tx.execute(update(Job).where(Job.id == job).values(user_id=f"user-{('ada', 'bob')[number % 2]}", **values))
     return db
 
@@ -44,6 +50,7 @@ def measured(jobs: Database) -> Database:
     """The same with a metric of most: newest values of several attempts, ranks and trackers, some of them alike."""
     chance = random.Random(6)
     with jobs.write() as tx:
+        tx.execute(update(Job).values(state=JobState.QUEUED, attempt=0))
         for job, number in tx.execute(select(Job.id, Job.number)).all():
             for attempt in range(1, chance.randrange(4)):
                 row = {"id": new_id("att"), "job_id": job, "number": attempt, "state": "exited", "created_us": 1}
@@ -72,15 +79,26 @@ def pages(tx: Connection, text: str, limit: int, filters: find.Filters) -> list[
 
 
 def expected(tx: Connection, order: str) -> list[int]:
-    columns = (Job.number, Job.name, Job.user_id, Job.priority, Job.started_us, Job.ended_us)
+    columns = (
+        Job.number,
+        Job.name,
+        Job.user_id,
+        Job.priority,
+        Job.started_us,
+        Job.ran_us,
+        Job.state,
+        Attempt.started_us,
+    )
 
     def key(row: Any) -> Any:
-        _, name, user, priority, started, ended = row
-        duration = -1 if started is None else (NOW if ended is None else ended) - started
+        _, name, user, priority, started, ran, state, begun = row
+        runs = 0 if state != JobState.RUNNING or begun is None else NOW - begun
+        duration = -1 if started is None else ran + runs
         keys: dict[str, Any] = {"name": name.lower(), "user": user, "priority": priority, "duration": duration}
         return keys[order.removeprefix("-")]
 
-    newest = sorted(tx.execute(select(*columns)), key=lambda row: -row[0])
+    last = (Attempt.job_id == Job.id) & (Attempt.number == Job.attempt)
+    newest = sorted(tx.execute(select(*columns).join(Attempt, last)), key=lambda row: -row[0])
     values = sorted({key(row) for row in newest}, reverse=order.startswith("-"))
     return [row[0] for value in values for row in newest if key(row) == value]
 

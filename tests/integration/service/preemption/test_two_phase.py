@@ -1,6 +1,7 @@
 """Preemption over a real database, from the decision to the preemptor's start, on a clock that the tests turn."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +132,10 @@ def test_a_checkpoint_first_then_the_stop_then_the_preemptor(yard: Yard) -> None
     row = box.job_row(yard.db, job)
     assert (row.state, row.preemptions, row.retries_used, row.eligible_us) == (JobState.QUEUED, 1, 0, NOW)
     assert row.ran_us == yard.now - (NOW + 2)
+    with yard.db.read() as tx:
+        (shown,) = present.jobs(tx, [job], None)
+    assert (shown.ran_s, shown.running_since) == (row.ran_us / 1e6, None)
+    assert shown.running_s(shown.created_at + timedelta(days=1)) == shown.ran_s  # it waits again
     assert yard.run() == 1
     assert box.job_row(yard.db, urgent).state == JobState.ASSIGNED
     assert box.job_row(yard.db, job).state == JobState.QUEUED

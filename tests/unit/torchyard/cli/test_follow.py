@@ -167,7 +167,7 @@ def test_a_job_that_the_second_ctrl_c_cancels_shows_its_log_once(
     begun = {"attempt": 1, "started_at": JOB.created_at}
     running = job(state=JobState.RUNNING, **begun)
     end = JOB.created_at + timedelta(seconds=3)
-    ended = job(state=JobState.CANCELLED, ended_at=end, stop="cancel", **begun)
+    ended = job(state=JobState.CANCELLED, ended_at=end, ran_s=3, stop="cancel", **begun)
     event = next(each for each in MODELS if isinstance(each, api.Event))
     told = [
         event.model_copy(update={"kind": "cancelled", "message": "stopped; nothing was saved, because: full"}),

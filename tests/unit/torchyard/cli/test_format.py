@@ -51,7 +51,7 @@ def test_ranks_of_several_nodes() -> None:
 def test_time_counts_from_the_start_or_from_the_submission() -> None:
     waiting = job(created_at=AT)
     assert shown.elapsed(waiting, AT + timedelta(seconds=90)) == "1m30s"
-    ended = job(created_at=AT, started_at=AT + timedelta(seconds=60), ended_at=AT + timedelta(seconds=3720))
+    ended = job(created_at=AT, started_at=AT + timedelta(seconds=60), ended_at=AT + timedelta(seconds=9000), ran_s=3660)
     assert shown.elapsed(ended, AT + timedelta(days=9)) == "1h1m"
 
 

@@ -20,7 +20,8 @@ from tests.support.specs import spec
 from torchyard.api import PREFIX
 from torchyard.ids import JobId
 
-SHOWN = {"name", "owner", "state", "created_at", "started_at", "ended_at", "progress", "latest"}
+TIMES = {"created_at", "started_at", "ended_at", "ran_s", "running_since"}
+SHOWN = {"name", "owner", "state", "progress", "latest", *TIMES}
 SERIES = {"name", "rank", "points", "buckets"}
 SECRETS = ("word-of-spec", "value-of-env", "tag-of-job", "line-of-log", "error-of-job", "traceback-of-job", "GPU-0")
 
