@@ -116,7 +116,8 @@ export function defaultAt(schema: Schema, schemas: Schemas, path: Path): unknown
   if (typeof found?.default !== "string") return found?.default;
   const named = found.anyOf?.map((one) => resolved(one, schemas)).find((one) => nameOf(one) === found.default);
   if (named === undefined) return found.default;
-  return Object.fromEntries(Object.entries(named.properties ?? {}).map(([name, one]) => [name, one.const ?? one.default]));
+  const fields = Object.entries(named.properties ?? {});
+  return Object.fromEntries(fields.map(([name, one]) => [name, one.const ?? one.default]));
 }
 
 /** What a plain number counts that stands at a path; null where it is one. */
