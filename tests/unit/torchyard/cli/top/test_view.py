@@ -38,7 +38,7 @@ def job(number: int, **values: Any) -> Job:
     basic |= {"project": "default", "state": "running", "held": False, "priority": "normal", "tags": [], "version": 1}
     basic |= {"created_at": AT, "started_at": AT - timedelta(minutes=5), "attempt": 1, "gpus": 1, "devices": []}
     basic |= {"latest": {}, "storage": {"checkpoints": 0, "outputs": 0, "logs": 0}, "blocked": False}
-    basic |= {"inexact_parts": [], "unsaved_parts": []}
+    basic |= {"inexact_parts": [], "unsaved_parts": [], "ran_s": 0.0, "running_since": AT - timedelta(minutes=5)}
     work = JobSpec.model_validate({"command": ["train.py"]}).model_dump(mode="json")
     return Job.model_validate(basic | {"spec": work} | values)
 
