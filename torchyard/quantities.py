@@ -80,6 +80,8 @@ def parse_size(value: object) -> int:
 
 def _number(value: object) -> float | None:
     """The value if it is a plain whole number, also as text; what is larger than anything here is infinite."""
+    if isinstance(value, float) and value.is_integer():  # as `timedelta.total_seconds` has it
+        value = int(value)
     if isinstance(value, int) and not isinstance(value, bool):
         return value if value <= MAX_SIZE else math.inf
     return float(value) if isinstance(value, str) and value.strip().isdecimal() else None
