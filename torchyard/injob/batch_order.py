@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from torchyard.injob import data_sharding, random_streams
+from torchyard.injob import data_sharding, random_streams, worker_streams
 from torchyard.injob.counting import has_order
 from torchyard.injob.passes import LoaderPass
 from torchyard.injob.reasons import CheckpointReason
@@ -62,6 +62,7 @@ class BatchOrder:
 
     def indices(self, now: LoaderPass, sampler: Iterable[Any]) -> Iterator[Any]:
         """The index sampler's batches in this pass; in a resumed one those that are left."""
+        in_processes = getattr(self._find_loader(), "num_workers", 0) > 0
         resumed = now.resume_rng if now.consumed or now.order_rng else None
         skipped = 0 if now.to_repeat is not None else now.taken
         self.begin(now)
@@ -74,9 +75,10 @@ class BatchOrder:
             random_streams.restore(resumed)
             if not self._held:
                 now.resume_rng = None
-        if not skipped:
-            yield from first
-        yield from rest
+        batches: Iterator[Any] = itertools.chain([] if skipped else first, rest)
+        if in_processes and now.order_rng is not None:
+            batches = worker_streams.seeded(batches, now.order_rng, now.ordinal, skipped)
+        yield from batches
 
     def _leave_out(self, rest: Iterator[Any], count: int) -> None:
         before, generators = random_streams.capture(), self.generator_states()

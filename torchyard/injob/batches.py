@@ -113,6 +113,7 @@ class Batches(Cursor):
             "begun": self._epoch_rng,
             "pace": [self._epoch.pace.first, self._epoch.pace.confirmed],
             "usual_end": None if self._epoch.ends.usual is None else list(self._epoch.ends.usual),
+            "epoch": self._epoch.number,
             "inexact": [str(each) for each in self._epoch.reasons + flaws],
         }
 
@@ -139,6 +140,7 @@ class Batches(Cursor):
 
     def _load_epoch(self, state: Mapping[str, Any], goal: LoaderPass) -> None:
         """Read a stored state; what checkpoints of older versions do not hold is taken to have been nothing."""
+        self._epoch.number = state.get("epoch", 0)
         for reason in state.get("inexact", ()):
             self._epoch.add_reason(known(reason))
         first, confirmed = state.get("pace", (None, False))
@@ -161,7 +163,7 @@ class Batches(Cursor):
 
     def begin(self, epoch: int, *, resumed: bool) -> None:
         super().begin(epoch, resumed=resumed)
-        self._epoch.begin(resumed=resumed)
+        self._epoch.begin(epoch, resumed=resumed)
         unattached_loaders.begin()
         if resumed and self._resumed_epoch_rng is not None:
             # What the script does in an epoch before its own pass is done again, with the same chance.

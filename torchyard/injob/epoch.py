@@ -15,6 +15,8 @@ class Epoch:
 
     def __init__(self, at_end: Callable[[LoaderPass], bool]) -> None:
         self._at_end = at_end
+        #: Which it is, from 0.
+        self.number = 0
         self._passes: list[LoaderPass] = []
         #: What the passes of a resumed epoch were in its checkpoint, up to its own, which comes last.
         self._replayed: list[LoaderPass] = []
@@ -66,8 +68,9 @@ class Epoch:
         self._replayed, self._continues = replay, True
         self._pace_unconfirmed = bool(replay) and not self.pace.confirmed and self.pace.first is not None
 
-    def begin(self, *, resumed: bool) -> None:
+    def begin(self, number: int, *, resumed: bool) -> None:
         """An epoch begins, or goes on."""
+        self.number = number
         # Again, if the loader was iterated between: the epoch itself is what is resumed.
         self._clear([*self._replayed] if resumed else [])
         self._delimited = True
@@ -81,6 +84,7 @@ class Epoch:
             self.add_reason(self.ends.note(end, resumed=self.own is self._resumed))
         self._clear([])
         self._delimited = False
+        self.number += 1
 
     def _clear(self, replay: list[LoaderPass]) -> None:
         self._passes, self._replayed, self.own, self._resumed = [], replay, None, None
@@ -106,6 +110,7 @@ class Epoch:
             begun = self._resumed = replace(self._replayed[place], threads=set())
         else:
             begun = replace(self._replayed[place], taken=0, to_repeat=self._replayed[place].taken, threads=set())
+        begun.ordinal = (self.number, place)
         if place == passes.MOST:
             self.add_reason(passes.MANY)
             del self._passes[0]

@@ -46,6 +46,8 @@ class LoaderPass:
     """One way through the loader: new, repeated from its beginning (`to_repeat`), or resumed in its midst (`taken`)."""
 
     state: PassState = PassState.OPEN
+    #: Number of its epoch, and its own in that.
+    ordinal: tuple[int, int] = (0, 0)
     #: Batches that the loop has taken of it, with those taken before the run was resumed.
     taken: int = 0
     #: Samples that were taken of this epoch while it was dealt to other ranks, or in other batches.

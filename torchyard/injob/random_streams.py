@@ -36,6 +36,20 @@ def restore(state: Mapping[str, Any]) -> None:
         torch.cuda.set_rng_state(state["cuda"])
 
 
+def seed(value: int) -> None:
+    """Begin the streams anew."""
+    random.seed(value)
+    sys.modules["torch"].manual_seed(value)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        numpy.random.seed(value % 2**32)
+
+
+def seed_of(digest: Any) -> int:
+    """Return the seed that a hash is."""
+    return int.from_bytes(digest.digest()[:8], "little") >> 1
+
+
 def moved(before: Mapping[str, Any]) -> bool:
     """Return whether Python's or torch's stream has been drawn from since."""
     now = capture()
@@ -49,17 +63,11 @@ def same(states: Sequence[Mapping[str, Any]]) -> bool:
 
 def derived(states: Sequence[Mapping[str, Any]], rank: int, ranks: int) -> dict[str, Any]:
     """Fresh streams for this rank of another number of ranks, seeded by where the old ones were."""
-    torch = sys.modules["torch"]
     digest = hashlib.sha256(repr((rank, ranks)).encode())
     for state in states:
         digest.update(bytes(state["torch"].tolist()))
-    seed = int.from_bytes(digest.digest()[:8], "little") >> 1
     before = capture()
-    random.seed(seed)
-    torch.manual_seed(seed)
-    numpy = sys.modules.get("numpy")
-    if numpy is not None:
-        numpy.random.seed(seed % 2**32)
+    seed(seed_of(digest))
     fresh = capture()
     restore(before)
     return fresh

@@ -1,8 +1,10 @@
 """A run that is stopped at any step and resumed is the run that was never stopped."""
 
+import random
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pytest
 import torch
 from torch import Tensor, nn
@@ -16,6 +18,14 @@ ACCUMULATED = 2
 STEPS = 6
 
 
+class Augmented(TensorDataset):
+    """Its samples are changed at random, in whatever process loads them."""
+
+    def __getitem__(self, index: int) -> tuple[Tensor, ...]:
+        inputs, targets = super().__getitem__(index)
+        return inputs + torch.rand(6) + random.random(), targets * numpy.random.rand()
+
+
 class Training:
     """A tiny one with all kinds of chance, up to a step or to its end."""
 
@@ -23,8 +33,10 @@ class Training:
         self, *, until: int | None = None, restore: Path | None = None, optimizer: str = "Adam", **options: Any
     ) -> None:
         chance = torch.Generator().manual_seed(1)
-        data = TensorDataset(torch.randn(22, 6, generator=chance), torch.randn(22, 1, generator=chance))
+        data = Augmented(torch.randn(22, 6, generator=chance), torch.randn(22, 1, generator=chance))
         torch.manual_seed(3)
+        random.seed(4)
+        numpy.random.seed(5)
         self.model = nn.Sequential(nn.Linear(6, 8), nn.Dropout(0.3), nn.ReLU(), nn.Linear(8, 1))
         momentum = {"momentum": 0.9} if optimizer == "SGD" else {}
         self.optimizer = getattr(torch.optim, optimizer)(self.model.parameters(), lr=0.01, **momentum)

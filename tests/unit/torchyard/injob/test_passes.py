@@ -27,7 +27,7 @@ EXACT = {
     "a look at every batch": Loop(looks=(7,), noisy=True),
     "a look in the middle": Loop(look_at=2),
     "a look in the middle, with a generator": Loop(look_at=2, order="generator"),
-    "looks with loader processes": Loop(looks=(1,), look_at=3, workers=1, epochs=2),
+    "looks with loader processes": Loop(looks=(1,), look_at=3, noisy=True, workers=2, epochs=2),
     "accumulated": Loop(accumulated=3, last_report=True),
     "left over": Loop(accumulated=2, looks=(1,)),
     "draws before its loop": Loop(draws=True, looks=(1,)),
